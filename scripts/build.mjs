@@ -1,0 +1,50 @@
+// One bundle per process into dist/<part>/main.js, plus the reporter as a library in both module systems.
+// CommonJS for the processes: express and winston call require() of builtins, which an ESM bundle cannot.
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { build } from 'esbuild';
+
+const root = dirname(import.meta.dirname);
+const version = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).version;
+const PROCESSES = ['sidecar', 'operator', 'webhook', 'control-plane', 'cli'];
+
+const common = {
+  absWorkingDir: root,
+  bundle: true,
+  platform: 'node',
+  target: 'node22',
+  sourcemap: 'linked',
+  sourcesContent: false,
+  legalComments: 'none',
+  logLevel: 'warning',
+  metafile: true,
+  define: { PRODUCT_VERSION: JSON.stringify(version) },
+};
+
+async function buildProcess(part) {
+  const entry = `${part}/main.ts`;
+  if (!existsSync(join(root, entry))) return;
+  const outfile = `dist/${part}/main.js`;
+  const banner = part === 'cli' ? { js: '#!/usr/bin/env node' } : {};
+  const { metafile } = await build({ ...common, entryPoints: [entry], outfile, format: 'cjs', banner, minifySyntax: true });
+  writeFileSync(join(root, `dist/${part}/meta.json`), JSON.stringify(metafile));
+  report(outfile);
+}
+
+async function buildReporter() {
+  const entry = 'reporter/index.ts';
+  if (!existsSync(join(root, entry))) return;
+  for (const [format, outfile] of [['esm', 'dist/reporter/index.mjs'], ['cjs', 'dist/reporter/index.js']]) {
+    await build({ ...common, entryPoints: [entry], outfile, format, metafile: false });
+    report(outfile);
+  }
+}
+
+function report(file) {
+  if (process.stdout.isTTY) console.log(`${file}  ${(statSync(join(root, file)).size / 1024).toFixed(0)} KiB`);
+}
+
+rmSync(join(root, 'dist'), { recursive: true, force: true });
+mkdirSync(join(root, 'dist'), { recursive: true });
+writeFileSync(join(root, 'dist/package.json'), '{ "type": "commonjs" }\n');
+await Promise.all([...PROCESSES.map(buildProcess), buildReporter()]);

@@ -1,0 +1,36 @@
+// Runs the layer rules over the tree, then proves that they still bite: the files under testing/planted break one rule
+// each, and the check fails when any of them goes unnoticed.
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { cruise } from 'dependency-cruiser';
+import extractTSConfig from 'dependency-cruiser/config-utl/extract-ts-config';
+import configuration from '../.dependency-cruiser.mjs';
+
+const root = dirname(import.meta.dirname);
+process.chdir(root);
+const ROOMS = ['core', 'runtime', 'kube', 'probe', 'push', 'sidecar', 'operator', 'webhook', 'control-plane', 'reporter', 'cli', 'testing', 'e2e', 'examples', 'bench', 'scripts'];
+const PLANTED = {
+  'core-is-pure': 'testing/planted/core/planted.ts',
+  'kubernetes-client-under-kube': 'testing/planted/sidecar/planted.ts',
+  'reporter-has-no-dependency': 'testing/planted/reporter/planted.ts',
+};
+
+async function violationsOf(paths) {
+  const { output } = await cruise(paths, { ...configuration.options, validate: true, ruleSet: { forbidden: configuration.forbidden } }, {}, { tsConfig: extractTSConfig('tsconfig.json') });
+  return { violations: output.summary.violations, cruised: output.summary.totalCruised };
+}
+
+const rooms = ROOMS.filter((room) => existsSync(join(root, room)));
+const { violations, cruised } = await violationsOf(rooms);
+const isPlanted = (violation) => violation.from.startsWith('testing/planted/');
+const real = violations.filter((violation) => !isPlanted(violation));
+for (const { rule, from, to } of real) console.error(`${rule.name}: ${from} -> ${to}`);
+let failed = real.length > 0;
+for (const [rule, from] of Object.entries(PLANTED)) {
+  if (!violations.some((violation) => violation.rule.name === rule && violation.from === from)) {
+    console.error(`the planted violation of ${rule} in ${from} was not found: the layer check is blind`);
+    failed = true;
+  }
+}
+console.log(failed ? 'layers: failed' : `layers: ${cruised} modules, no violation, ${Object.keys(PLANTED).length} planted ones found`);
+process.exitCode = failed ? 1 : 0;
