@@ -16,28 +16,38 @@ export default {
     {
       name: 'core-is-pure',
       severity: 'error',
-      comment: 'core/ imports itself, ajv and the YAML parser: no clock, no environment, no network, no files.',
+      comment:
+        'core/ imports itself, ajv and the YAML parser: no clock, no environment, no network, no files.',
       from: { path: '^(?:testing/planted/)?core/', pathNot: '\\.test\\.ts$' },
-      to: { pathNot: '^(core/|node_modules/(ajv|ajv-formats|yaml|fast-deep-equal|json-schema-traverse|fast-uri|require-from-string)/)' },
+      to: {
+        pathNot:
+          '^(core/|node_modules/(ajv|ajv-formats|yaml|fast-deep-equal|json-schema-traverse|fast-uri|require-from-string)/)',
+      },
     },
     {
       name: 'kubernetes-client-under-kube',
       severity: 'error',
-      comment: 'The Kubernetes client is imported under kube/ alone: the sidecar bundle and the reporter stay small.',
+      comment:
+        'The Kubernetes client is imported under kube/ alone: the sidecar bundle and the reporter stay small.',
       from: { pathNot: '^(kube/|e2e/|node_modules/)' },
       to: { path: 'node_modules/@kubernetes/client-node' },
     },
     {
       name: 'kube-for-cluster-parts',
       severity: 'error',
-      comment: 'kube/ serves the operator, the webhook and the control plane, never the sidecar, the reporter or the CLI.',
-      from: { path: '^(?:testing/planted/)?(sidecar|reporter|cli|core|probe|push|runtime)/', pathNot: '\\.test\\.ts$' },
+      comment:
+        'kube/ serves the operator, the webhook and the control plane, never the sidecar, the reporter or the CLI.',
+      from: {
+        path: '^(?:testing/planted/)?(sidecar|reporter|cli|core|probe|push|runtime)/',
+        pathNot: '\\.test\\.ts$',
+      },
       to: { path: '^kube/' },
     },
     {
       name: 'reporter-has-no-dependency',
       severity: 'error',
-      comment: "The reporter runs inside other people's servers: Node's builtins, probe/, push/ and core/ only.",
+      comment:
+        "The reporter runs inside other people's servers: Node's builtins, probe/, push/ and core/ only.",
       from: { path: '^(?:testing/planted/)?(reporter|probe|push)/', pathNot: '\\.test\\.ts$' },
       to: { pathNot: '^(reporter|probe|push|core)/', dependencyTypesNot: ['core'] },
     },
@@ -54,14 +64,31 @@ export default {
       from: { pathNot: TEST },
       to: { path: '(\\.test\\.ts$|^testing/|^e2e/|^bench/|^examples/)' },
     },
-    { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } } },
-    { name: 'not-to-dev-dependency', severity: 'error', from: { pathNot: TEST + '|^testing/|\\.config\\.' }, to: { dependencyTypes: ['npm-dev'], dependencyTypesNot: ['type-only'], pathNot: 'node_modules/@types/' } },
+    {
+      name: 'no-cycles',
+      severity: 'error',
+      from: {},
+      to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } },
+    },
+    {
+      name: 'not-to-dev-dependency',
+      severity: 'error',
+      from: { pathNot: TEST + '|^testing/|\\.config\\.' },
+      to: {
+        dependencyTypes: ['npm-dev'],
+        dependencyTypesNot: ['type-only'],
+        pathNot: 'node_modules/@types/',
+      },
+    },
   ],
   options: {
     doNotFollow: { path: 'node_modules' },
     exclude: { path: '^(dist|coverage)/' },
     tsPreCompilationDeps: true,
     tsConfig: { fileName: 'tsconfig.json' },
-    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'node', 'default', 'types'] },
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'node', 'default', 'types'],
+    },
   },
 };

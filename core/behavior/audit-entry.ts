@@ -1,0 +1,53 @@
+import type { RequestUsage } from '../usage/usage.ts';
+
+/** Each proxied request ends in exactly one. */
+export type Outcome = 'allow' | 'deny' | 'failOpen' | 'notEvaluated';
+export const OUTCOMES: readonly Outcome[] = ['allow', 'deny', 'failOpen', 'notEvaluated'];
+export type OutcomeCounts = Record<Outcome, number>;
+
+/** What one request reported about the agent's behavior. Absent: not reported. An empty list is a fact. */
+export interface Behavior {
+  guardrailsInvoked?: string[];
+  toolsCalled?: string[];
+  userConfirmed?: boolean;
+}
+
+/** One entry of the audit ring; in the ring from the arrival of its request, completed when the response has closed. */
+export interface AuditEntry extends Behavior {
+  /** Grows by one per request of this sidecar. */
+  seq: number;
+  requestId: string;
+  /** ISO 8601, arrival. */
+  timestamp: string;
+  method: string;
+  path: string;
+  /** What the client got; absent while the request is in flight. */
+  statusCode?: number;
+  upstreamStatusCode?: number;
+  durationMs?: number;
+  bytesIn: number;
+  bytesOut: number;
+  /** The client or the agent cut the exchange. */
+  aborted?: true;
+  /** Absent while the request is in flight. */
+  outcome?: Outcome;
+  blocked?: true;
+  policyViolations?: string[];
+  /** A denial that came after the response head; never presented as blocked. */
+  lateDenial?: true;
+  usage?: RequestUsage;
+  events?: BehavioralEvent[];
+}
+
+export type BehavioralEvent =
+  | { type: 'guardrail'; guardrailType: string; invoked: boolean; blocked?: boolean; score?: number }
+  | { type: 'tool'; name: string; success?: boolean; latencyMs?: number }
+  | { type: 'model'; modelId: string; promptTokens: number; completionTokens: number }
+  | { type: 'memory'; backend?: string; ttlSeconds?: number; piiScrubbed?: boolean };
+
+/** `POST /events`. */
+export interface EventBatch {
+  requestId: string;
+  agentName?: string;
+  events: BehavioralEvent[];
+}

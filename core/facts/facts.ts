@@ -1,0 +1,70 @@
+import type { ProofRecord } from '../proof/proof.ts';
+import type { Check } from '../health/health.ts';
+
+/** The outcome of one probe. Unknown is a value: `unknown` was not asked, and says why. */
+export type Reach =
+  | { state: 'reachable'; latencyMs: number }
+  | { state: 'unreachable'; reason: string }
+  | { state: 'unknown'; reason: string };
+
+/** The upstream's answer to one GET: the status where there was an answer. */
+export type HttpAnswer =
+  { answered: true; status: number; latencyMs: number } | { answered: false; reason: string };
+
+/** What the sidecar can know about the environment of the agent. */
+export type EnvironmentFacts =
+  /** The sidecar shares the agent's environment (local use): the set names of variables. */
+  | { kind: 'own'; names: ReadonlySet<string> }
+  /** In a cluster: the names that the webhook passed; `partial` while the container has `envFrom`. */
+  | { kind: 'declared'; names: ReadonlySet<string>; partial: boolean };
+
+/** The secret backend that this process can ask, and which of the manifest's `$secret:` names it found. */
+export type SecretFacts = { backend: 'none' } | { backend: 'env' | 'file'; found: ReadonlySet<string> };
+
+/** What the agent's own `GET /platform/health` said, after its hostile parts were cut. null: no valid report. */
+export interface AgentReport {
+  checks: Check[];
+}
+
+/** What was observed of the declared guardrails in the newest ring entries that carry behavioral data (at most 100). */
+export interface BehaviorFacts {
+  /** Entries that carry behavioral data; 0: nothing is known. */
+  sampled: number;
+  /** Guardrail type to the number of sampled entries in which it was invoked. */
+  guardrailsInvoked: ReadonlyMap<string, number>;
+}
+
+/** What the policy engine said when the report asked it. */
+export type PolicyFacts =
+  | { state: 'none' }
+  | { state: 'unreachable' }
+  | { state: 'not-loaded' }
+  | { state: 'answered'; denials: readonly string[] };
+
+/**
+ * Everything that one report is made from: gathered by I/O once, then `check` and `assess` are pure functions of
+ * the manifest and this.
+ */
+export interface Facts {
+  at: Date;
+  agentReport: AgentReport | null;
+  /** Does the agent's port answer at all. */
+  upstream: Reach;
+  /** Upstream `GET /health`. */
+  health: HttpAnswer;
+  /** Upstream `GET /capabilities`; `tools`: the names it lists, null when it lists none at all (no such member). */
+  capabilities: HttpAnswer & { tools?: readonly string[] | null };
+  environment: EnvironmentFacts;
+  secrets: SecretFacts;
+  /** `$file:` path to whether it can be read; a path that is absent cannot be seen from here. */
+  files: ReadonlyMap<string, 'readable' | 'unreadable'>;
+  /** TCP or protocol reach by check id: `service:<name>`, `mcp:<name>`, `memory:<role>`. */
+  reach: ReadonlyMap<string, Reach>;
+  behavior: BehaviorFacts;
+  policy: PolicyFacts;
+  proofs: readonly ProofRecord[];
+  /** The name under which the pod runs (`platform.io/agent-name`); null outside a cluster. */
+  podAgentName: string | null;
+  /** Why the manifest file on disk is not the one in force; null when it is. */
+  manifestInvalid: string | null;
+}

@@ -1,0 +1,41 @@
+import type { ReportSource } from '../health/health.ts';
+
+export type Severity = 'critical' | 'high' | 'medium' | 'low';
+export type Grade = 'A' | 'B' | 'C' | 'D' | 'F';
+
+/** One difference between declared and observed (`GET /gap`, shape A). */
+export interface Issue {
+  severity: Severity;
+  /** `healthcheckable`, `model.apiKey`, `guardrails.input.pii-detector`, `policy.<reason>`, ... */
+  property: string;
+  description: string;
+  recommendation: string;
+  /** On policy-derived issues only, with the same text as `description`. */
+  message?: string;
+  /** `policy`: from the policy engine. `llm`: from the LLM analysis, without points. */
+  source?: 'policy' | 'llm';
+}
+
+export interface GapReport {
+  /** 0..100 */
+  score: number;
+  grade: Grade;
+  source: ReportSource;
+  issues: Issue[];
+}
+
+/** `GET /gap?view=alignment`, shape B. */
+export interface AlignmentReport {
+  gaps: AlignmentGap[];
+  summary: { total: number; critical: number; high: number };
+}
+
+export interface AlignmentGap {
+  /** Manifest path, such as `spec.tools[0].name`. */
+  field: string;
+  declared: string;
+  observed: string | null;
+  severity: Severity;
+  evidenceLevel: 'declared' | 'probed' | 'behavioral';
+  remediation: string;
+}

@@ -1,0 +1,44 @@
+/** The HealthReport of the contract, and the readiness words that `/health/ready` says for the same thing. */
+export type CheckCategory =
+  'env' | 'model' | 'service' | 'tool' | 'memory' | 'mcp' | 'file' | 'secret' | 'tracing';
+export type CheckStatus = 'pass' | 'fail' | 'skip';
+export type CheckSeverity = 'error' | 'warning' | 'info';
+
+export interface Check {
+  /** `env:<VAR>`, `model:<provider>/<id>`, `service:<name>`, `tool:<name>`, `memory:<role>`, `mcp:<name>`, `file:<path>`, `secret:<name>`, `agent:upstream`. */
+  id: string;
+  category: CheckCategory;
+  status: CheckStatus;
+  severity: CheckSeverity;
+  /** Milliseconds. */
+  latencyMs?: number;
+  message?: string;
+  remediation?: string;
+}
+
+export type HealthStatus = 'healthy' | 'degraded' | 'unhealthy';
+export type ReadyStatus = 'ready' | 'degraded' | 'not-ready';
+
+export interface HealthSummary {
+  passed: number;
+  failed: number;
+  warnings: number;
+  skipped: number;
+}
+
+export interface HealthReport {
+  agentName: string;
+  /** ISO 8601 UTC. */
+  timestamp: string;
+  status: HealthStatus;
+  summary: HealthSummary;
+  checks: Check[];
+}
+
+/** What `/health/ready` answers: the same report with readiness words and the data source. */
+export interface ReadyReport extends Omit<HealthReport, 'status'> {
+  status: ReadyStatus;
+  source: ReportSource;
+}
+
+export type ReportSource = 'manifest-static' | 'agent-sdk';

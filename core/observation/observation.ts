@@ -1,0 +1,122 @@
+import type { OutcomeCounts } from '../behavior/audit-entry.ts';
+import type { Grade, Issue } from '../gap/gap.ts';
+import type { Check, HealthSummary } from '../health/health.ts';
+import type { PolicyMode } from '../heartbeat/heartbeat.ts';
+import type { ProofRecord } from '../proof/proof.ts';
+import type { UsageWindow } from '../usage/usage.ts';
+
+export type Phase = 'Pending' | 'Healthy' | 'Degraded' | 'Unhealthy' | 'Unknown';
+
+export type ConditionType =
+  | 'Ready'
+  | 'Reporting'
+  | 'AgentReachable'
+  | 'ModelReachable'
+  | 'Injected'
+  | 'PolicyLoaded'
+  | 'Routed'
+  | 'Conflict'
+  | 'Compliant';
+
+/** A Kubernetes condition; lastTransitionTime moves only when status changes. */
+export interface Condition {
+  type: ConditionType;
+  status: 'True' | 'False' | 'Unknown';
+  reason: string;
+  message: string;
+  /** ISO 8601, seconds. */
+  lastTransitionTime: string;
+  observedGeneration?: number;
+}
+
+export interface AgentObservation {
+  apiVersion: 'platform.io/v1';
+  kind: 'AgentObservation';
+  metadata: ObservationMetadata;
+  spec: ObservationSpec;
+  status?: ObservationStatus;
+}
+
+export interface ObservationMetadata {
+  name: string;
+  namespace: string;
+  uid?: string;
+  resourceVersion?: string;
+  generation?: number;
+  creationTimestamp?: string;
+  deletionTimestamp?: string;
+  labels?: Record<string, string>;
+  annotations?: Record<string, string>;
+  ownerReferences?: {
+    apiVersion: string;
+    kind: string;
+    name: string;
+    uid: string;
+    controller?: boolean;
+    blockOwnerDeletion?: boolean;
+  }[];
+}
+
+export interface ObservationSpec {
+  /** Required for source sidecar, absent for remote. */
+  agentRef?: { apiVersion: string; kind: string; name: string };
+  source: 'sidecar' | 'remote';
+  /** 10..3600, default 30. */
+  heartbeatSeconds?: number;
+}
+
+/** The status subresource; lists are cut at the CRD's maxItems by statusOf. */
+export interface ObservationStatus {
+  observedGeneration?: number;
+  phase: Phase;
+  grade?: Grade;
+  score?: number;
+  source?: 'manifest-static' | 'agent-sdk';
+  /** Tokens of the current UTC day over all instances, gone ones too. */
+  tokens?: number;
+  violations?: number;
+  issues?: Issue[];
+  issuesTotal?: number;
+  checks?: Check[];
+  proofs?: ProofRecord[];
+  usage?: UsageWindow;
+  outcomes?: OutcomeCounts;
+  summary?: HealthSummary;
+  model?: { provider: string; id: string; status?: 'pass' | 'fail' | 'skip'; latencyMs?: number };
+  policyMode?: PolicyMode;
+  manifestHash?: string;
+  agentId?: string;
+  runtime?: string;
+  tokenHashes?: TokenHash[];
+  proofRevision?: number;
+  proofTombstones?: { ruleId: string; at: string }[];
+  instances?: InstanceStatus[];
+  departedToday?: { day: string; tokens: number; costUsd: number };
+  instanceCount?: number;
+  /** ISO 8601; when the worst instance's report was received. */
+  lastChecked?: string;
+  conditions?: Condition[];
+}
+
+export interface TokenHash {
+  hash: string;
+  expiresAt: string;
+}
+
+export interface InstanceStatus {
+  /** Pod name, or a remote agent's instance. */
+  name: string;
+  uid?: string;
+  startedAt: string;
+  seq: number;
+  phase: Phase;
+  score: number;
+  /** ISO 8601 */
+  lastHeartbeat: string;
+  intervalSeconds: number;
+  sidecarVersion?: string;
+  tokensToday: number;
+  costTodayUsd: number;
+  /** UTC day (YYYY-MM-DD) of the two totals. */
+  day: string;
+}

@@ -1,0 +1,158 @@
+import { Secret } from './secret.ts';
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** One wrong variable: what was given (never a secret) and what is accepted. */
+export interface EnvProblem {
+  name: string;
+  value: string;
+  wanted: string;
+}
+
+export type ConfigResult<T> = { ok: true; config: T } | { ok: false; problems: EnvProblem[] };
+
+/** Reads one variable. `undefined` in: the variable is unset or empty. */
+export interface EnvField<T> {
+  wanted: string;
+  secret?: boolean;
+  parse(raw: string | undefined): { ok: true; value: T } | { ok: false };
+}
+
+/** Fields by variable name; the reader's result has the same keys. */
+export type EnvFields<T> = { [K in keyof T]: EnvField<T[K]> };
+
+/**
+ * Reads every variable of `fields` and reports all problems at once.
+ * An empty value counts as unset: that is what a chart renders for a value nobody gave.
+ */
+export function readEnv<T extends object>(env: Environment, fields: EnvFields<T>): ConfigResult<T> {
+  const config: Partial<T> = {};
+  const problems: EnvProblem[] = [];
+  for (const name of Object.keys(fields) as (keyof T & string)[]) {
+    const field = fields[name];
+    const raw = env[name] === '' ? undefined : env[name];
+    const result = field.parse(raw);
+    if (result.ok) config[name] = result.value;
+    else
+      problems.push({
+        name,
+        value: raw === undefined ? '(unset)' : field.secret ? '[secret]' : raw,
+        wanted: field.wanted,
+      });
+  }
+  return problems.length > 0 ? { ok: false, problems } : { ok: true, config: config as T };
+}
+
+/** The lines that a process prints before it ends with exit code 1. */
+export function describeProblems(problems: readonly EnvProblem[]): string {
+  return problems.map((problem) => `${problem.name}=${problem.value}: must be ${problem.wanted}`).join('\n');
+}
+
+const INTEGER = /^-?\d{1,15}$/;
+
+export function integer(range: { min: number; max: number; default: number }): EnvField<number> {
+  return {
+    wanted: `an integer from ${range.min} to ${range.max} (default ${range.default})`,
+    parse: (raw) => {
+      if (raw === undefined) return { ok: true, value: range.default };
+      const value = Number(raw);
+      return INTEGER.test(raw) && value >= range.min && value <= range.max
+        ? { ok: true, value }
+        : { ok: false };
+    },
+  };
+}
+
+export function optionalInteger(range: { min: number; max: number }): EnvField<number | null> {
+  const field = integer({ ...range, default: range.min });
+  return {
+    wanted: `an integer from ${range.min} to ${range.max}, or unset`,
+    parse: (raw) => (raw === undefined ? { ok: true, value: null } : field.parse(raw)),
+  };
+}
+
+export const port = (value: number): EnvField<number> => integer({ min: 1, max: 65535, default: value });
+
+export function oneOf<const V extends string>(values: readonly V[], fallback: V): EnvField<V> {
+  return {
+    wanted: `one of ${values.join(', ')} (default ${fallback})`,
+    parse: (raw) => {
+      if (raw === undefined) return { ok: true, value: fallback };
+      const value = values.find((candidate) => candidate === raw);
+      return value === undefined ? { ok: false } : { ok: true, value };
+    },
+  };
+}
+
+export function optionalOneOf<const V extends string>(values: readonly V[]): EnvField<V | null> {
+  return {
+    wanted: `one of ${values.join(', ')}, or unset`,
+    parse: (raw) => {
+      if (raw === undefined) return { ok: true, value: null };
+      const value = values.find((candidate) => candidate === raw);
+      return value === undefined ? { ok: false } : { ok: true, value };
+    },
+  };
+}
+
+export function flag(fallback: boolean): EnvField<boolean> {
+  return {
+    wanted: `true or false (default ${fallback})`,
+    parse: (raw) => {
+      if (raw === undefined) return { ok: true, value: fallback };
+      return raw === 'true' || raw === 'false' ? { ok: true, value: raw === 'true' } : { ok: false };
+    },
+  };
+}
+
+function parseHttpUrl(raw: string): URL | null {
+  const url = URL.parse(raw);
+  return url !== null && (url.protocol === 'http:' || url.protocol === 'https:') && url.hostname !== ''
+    ? url
+    : null;
+}
+
+export function httpUrl(fallback: string): EnvField<URL> {
+  return {
+    wanted: `a URL with the http: or https: protocol (default ${fallback})`,
+    parse: (raw) => {
+      const value = parseHttpUrl(raw ?? fallback);
+      return value === null ? { ok: false } : { ok: true, value };
+    },
+  };
+}
+
+export const optionalHttpUrl: EnvField<URL | null> = {
+  wanted: 'a URL with the http: or https: protocol, or unset',
+  parse: (raw) => {
+    if (raw === undefined) return { ok: true, value: null };
+    const value = parseHttpUrl(raw);
+    return value === null ? { ok: false } : { ok: true, value };
+  },
+};
+
+export function text(fallback: string): EnvField<string> {
+  return { wanted: `text (default ${fallback})`, parse: (raw) => ({ ok: true, value: raw ?? fallback }) };
+}
+
+export const optionalText: EnvField<string | null> = {
+  wanted: 'text, or unset',
+  parse: (raw) => ({ ok: true, value: raw ?? null }),
+};
+
+export function optionalSecret(minimumLength = 1): EnvField<Secret | null> {
+  return {
+    wanted: minimumLength > 1 ? `at least ${minimumLength} characters, or unset` : 'a secret, or unset',
+    secret: true,
+    parse: (raw) => {
+      if (raw === undefined) return { ok: true, value: null };
+      return raw.length >= minimumLength ? { ok: true, value: new Secret(raw) } : { ok: false };
+    },
+  };
+}
+
+/** LOG_LEVEL and LOG_FORMAT, which every process reads. */
+export const LOG_FIELDS = {
+  LOG_LEVEL: oneOf(['error', 'warn', 'info', 'debug'], 'info'),
+  LOG_FORMAT: optionalOneOf(['json', 'text']),
+} as const;

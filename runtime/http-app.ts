@@ -1,0 +1,127 @@
+import express, {
+  type ErrorRequestHandler,
+  type Express,
+  type Request,
+  type RequestHandler,
+  type Response,
+} from 'express';
+import { describeError, type Logger } from './logger.ts';
+import { Problem } from './problem.ts';
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE' | 'PATCH';
+
+/** One row of a process's route table. HEAD is answered wherever GET is. */
+export interface Route {
+  method: Method;
+  /** An Express 5 path, such as `/proof/rule/:ruleId`. */
+  path: string;
+  handlers: RequestHandler[];
+}
+
+export interface AppOptions {
+  logger: Logger;
+  routes: readonly Route[];
+  /** Each route is served under every prefix; default: the root alone. */
+  prefixes?: readonly string[];
+  /** Runs before all routes: access rules, metrics. */
+  before?: readonly RequestHandler[];
+}
+
+/** An Express application from a table: an unknown path is 404, a known one with another method 405 with Allow. */
+export function createApp(options: AppOptions): Express {
+  const app = express();
+  app.disable('x-powered-by');
+  app.disable('etag');
+  app.set('query parser', 'simple');
+  for (const handler of options.before ?? []) app.use(handler);
+  for (const prefix of options.prefixes ?? ['']) mount(app, prefix, options.routes);
+  app.use((request) => {
+    throw new Problem(404, `no route ${request.path}`);
+  });
+  app.use(errorHandler(options.logger));
+  return app;
+}
+
+function mount(app: Express, prefix: string, routes: readonly Route[]): void {
+  for (const route of routes) {
+    const verb = route.method.toLowerCase() as Lowercase<Method>;
+    app[verb](prefix + route.path, ...route.handlers);
+  }
+  // Not a catch-all per path: a literal path may also match another row's parameter, so the methods of every row that matches are allowed.
+  const paths = new Set(routes.map((route) => route.path));
+  for (const path of paths) {
+    const methods = routes.filter((route) => route.path === path).map((route) => route.method as string);
+    const allow = [...new Set([...methods, ...(methods.includes('GET') ? ['HEAD'] : [])])].sort().join(', ');
+    app.all(prefix + path, (request) => {
+      throw new Problem(405, `${request.method} is not allowed on ${request.path}`, { headers: { allow } });
+    });
+  }
+}
+
+/** A JSON body parser; `limit` in bytes. A body that is no JSON becomes 400, one over the limit 413, by the error handler. */
+export function jsonBody(
+  limit: number,
+  types: string[] = ['application/json', 'application/*+json'],
+): RequestHandler {
+  return express.json({ limit, strict: false, type: types });
+}
+
+/** Sends a Problem; safe to call when the head is already out (the connection is cut then). */
+export function sendProblem(response: Response, problem: Problem): void {
+  if (response.headersSent) {
+    response.destroy();
+    return;
+  }
+  response
+    .status(problem.status)
+    .set(problem.headers)
+    .type('application/problem+json')
+    .send(JSON.stringify(problem.toBody()));
+}
+
+function errorHandler(logger: Logger): ErrorRequestHandler {
+  // Express tells error handlers by their four parameters.
+  return (error: unknown, request: Request, response: Response, _next) => {
+    const problem = problemOf(error);
+    if (problem.status >= 500)
+      logger.error('request fails', {
+        method: request.method,
+        path: request.path,
+        status: problem.status,
+        error: describeError(error),
+      });
+    sendProblem(response, problem);
+  };
+}
+
+interface BodyParserError extends Error {
+  status: number;
+  type: string;
+}
+
+function isBodyParserError(error: unknown): error is BodyParserError {
+  return (
+    error instanceof Error &&
+    'status' in error &&
+    typeof error.status === 'number' &&
+    'type' in error &&
+    typeof error.type === 'string'
+  );
+}
+
+/** What an unknown error looks like from outside: bugs show no internals. */
+function problemOf(error: unknown): Problem {
+  if (error instanceof Problem) return error;
+  if (isBodyParserError(error)) {
+    if (error.type === 'entity.too.large')
+      return new Problem(413, 'the body is larger than this route accepts', { cause: error });
+    if (error.type === 'entity.parse.failed')
+      return new Problem(400, 'the body is not valid JSON', { cause: error });
+    if (error.status >= 400 && error.status < 500)
+      return new Problem(error.status, error.message, { cause: error });
+  }
+  if (error instanceof URIError) return new Problem(400, 'the path is not a valid URI', { cause: error });
+  return new Problem(500, 'an internal error occurred; the log of this process has the details', {
+    cause: error,
+  });
+}

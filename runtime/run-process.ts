@@ -1,0 +1,69 @@
+import { describeProblems, type ConfigResult, type Environment } from './env.ts';
+import { createLogger, describeError, type Logger, type LoggerOptions } from './logger.ts';
+
+/** What a running process hands back: the way to stop it. */
+export interface Running {
+  close(): Promise<void>;
+}
+
+export interface ProcessDefinition<
+  C extends { LOG_LEVEL: LoggerOptions['level']; LOG_FORMAT: LoggerOptions['format'] },
+> {
+  part: string;
+  env: Environment;
+  readConfig(env: Environment): ConfigResult<C>;
+  /** Starts everything; `signal` aborts when the process is asked to stop while it still starts. */
+  start(config: C, logger: Logger, signal: AbortSignal): Promise<Running>;
+}
+
+/**
+ * The life of every process: read the environment, start, wait for SIGTERM or SIGINT, close, end.
+ * A wrong environment or a failed start sets exit code 1; a second signal ends the process at once.
+ */
+export async function runProcess<
+  C extends { LOG_LEVEL: LoggerOptions['level']; LOG_FORMAT: LoggerOptions['format'] },
+>(definition: ProcessDefinition<C>): Promise<void> {
+  const result = definition.readConfig(definition.env);
+  if (!result.ok) {
+    process.stderr.write(`${definition.part} cannot start:\n${describeProblems(result.problems)}\n`);
+    process.exitCode = 1;
+    return;
+  }
+  const logger = createLogger({
+    part: definition.part,
+    level: result.config.LOG_LEVEL,
+    format: result.config.LOG_FORMAT,
+  });
+  const stopping = new AbortController();
+  const stopped = onStopSignal(stopping);
+  try {
+    const running = await definition.start(result.config, logger, stopping.signal);
+    const reason = await stopped;
+    logger.info('stops', { reason });
+    await running.close();
+    logger.info('is stopped');
+  } catch (error) {
+    if (stopping.signal.aborted) return;
+    logger.error('ends with an error', { error: describeError(error) });
+    process.exitCode = 1;
+  } finally {
+    // Logs flush through standard error; timers and sockets left open would be bugs, but must not hold a pod's termination.
+    // eslint-disable-next-line no-restricted-syntax -- the last resort after everything was closed
+    setTimeout(() => process.exit(), 1_000).unref();
+  }
+}
+
+function onStopSignal(stopping: AbortController): Promise<string> {
+  return new Promise((resolve) => {
+    let asked = false;
+    for (const name of ['SIGTERM', 'SIGINT'] as const) {
+      process.on(name, () => {
+        // eslint-disable-next-line no-restricted-syntax -- a second signal means: now
+        if (asked) process.exit(1);
+        asked = true;
+        stopping.abort();
+        resolve(name);
+      });
+    }
+  });
+}
