@@ -1,0 +1,66 @@
+# Everything a person or CI types. `make` alone lists it.
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+# npm scripts find the project's own Node.js first; recipes that call node directly use it too.
+export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
+INSTALLED := node_modules/.package-lock.json
+SOURCES := $(shell find core runtime kube probe push sidecar operator webhook control-plane reporter cli examples scripts/build.mjs -type f 2>/dev/null)
+
+.PHONY: help install demo test check unit integration e2e cluster-binaries images cluster-up cluster-down build generate format clean
+
+help: ## List the targets
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z0-9-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+$(INSTALLED): package.json package-lock.json
+	@command -v npm >/dev/null || { echo "npm is missing: install Node.js 20 or newer with npm"; exit 1; }
+	@echo "installing packages (once)"
+	@npm ci --no-fund --no-audit --loglevel=error
+	@touch $@
+
+install: $(INSTALLED) ## Install what the project needs into node_modules
+
+dist/.built: $(INSTALLED) $(SOURCES)
+	@npm run --silent build
+	@touch $@
+
+build: dist/.built ## Bundle every process, the CLI and the reporter into dist/
+
+demo: dist/.built ## Run three agents behind sidecars with a control plane, without a cluster (ONCE=1: end by itself)
+	@npm run --silent demo
+
+test: ## Everything: lint, types, layers, unit, integration, real cluster
+	@$(MAKE) --no-print-directory $(INSTALLED)
+	@node scripts/test-all.mjs
+
+check: $(INSTALLED) ## The fast checks: format, lint, types, layers, dead code, generated files
+	@node scripts/test-all.mjs --only=check
+
+unit: $(INSTALLED) ## Unit tests
+	@node scripts/test-all.mjs --only=unit
+
+integration: dist/.built ## Tests against real OPA, API server, bundles and the demo
+	@node scripts/test-all.mjs --only=integration
+
+e2e: dist/.built ## The suite in a real cluster (own, or the one of E2E_KUBECONFIG)
+	@node scripts/test-all.mjs --only=e2e
+
+cluster-binaries: ## Build Kubernetes and its friends from Go modules (about ten minutes, cached)
+	@e2e/cluster/build.sh
+
+images: dist/.built ## Build the container images without Docker
+	@e2e/images/build.sh
+
+cluster-up: cluster-binaries images ## Start a throwaway cluster
+	@e2e/cluster/up.sh
+
+cluster-down: ## End it, without a trace
+	@e2e/cluster/down.sh
+
+generate: $(INSTALLED) ## Renew generated code and reference pages
+	@npm run --silent generate
+
+format: $(INSTALLED) ## Format every file
+	@npm run --silent format
+
+clean: ## Remove what was built and installed
+	rm -rf dist node_modules coverage

@@ -1,0 +1,116 @@
+import { describe, expect, test } from '@jest/globals';
+import {
+  describeProblems,
+  flag,
+  httpUrl,
+  integer,
+  oneOf,
+  optionalHttpUrl,
+  optionalInteger,
+  optionalOneOf,
+  optionalSecret,
+  optionalText,
+  port,
+  readEnv,
+  text,
+} from './env.ts';
+
+const fields = {
+  PORT: port(4000),
+  MODE: oneOf(['track', 'off'], 'track'),
+  KIND: optionalOneOf(['a', 'b']),
+  URL: httpUrl('http://localhost:8000'),
+  OTHER: optionalHttpUrl,
+  SIZE: integer({ min: 1, max: 10, default: 3 }),
+  LIMIT: optionalInteger({ min: 1, max: 10 }),
+  ON: flag(false),
+  NAME: text('x'),
+  NOTE: optionalText,
+  KEY: optionalSecret(8),
+};
+
+describe('readEnv', () => {
+  test('gives every default when nothing is set, and takes empty values for unset', () => {
+    const result = readEnv({ PORT: '', KEY: '' }, fields);
+    expect(result).toEqual({
+      ok: true,
+      config: {
+        PORT: 4000,
+        MODE: 'track',
+        KIND: null,
+        URL: new URL('http://localhost:8000'),
+        OTHER: null,
+        SIZE: 3,
+        LIMIT: null,
+        ON: false,
+        NAME: 'x',
+        NOTE: null,
+        KEY: null,
+      },
+    });
+  });
+
+  test('reads every value that is given', () => {
+    const result = readEnv(
+      {
+        PORT: '1',
+        MODE: 'off',
+        KIND: 'b',
+        URL: 'https://a/',
+        OTHER: 'http://b/',
+        SIZE: '10',
+        LIMIT: '2',
+        ON: 'true',
+        NAME: 'n',
+        NOTE: 'm',
+        KEY: '12345678',
+      },
+      fields,
+    );
+    expect(result.ok && { ...result.config, KEY: result.config.KEY?.reveal() }).toEqual({
+      PORT: 1,
+      MODE: 'off',
+      KIND: 'b',
+      URL: new URL('https://a/'),
+      OTHER: new URL('http://b/'),
+      SIZE: 10,
+      LIMIT: 2,
+      ON: true,
+      NAME: 'n',
+      NOTE: 'm',
+      KEY: '12345678',
+    });
+  });
+
+  test.each([
+    ['PORT', '0'],
+    ['PORT', '65536'],
+    ['PORT', '4000x'],
+    ['PORT', '1e3'],
+    ['PORT', ' 80'],
+    ['MODE', 'Track'],
+    ['KIND', 'c'],
+    ['URL', 'ftp://x'],
+    ['URL', 'localhost:8000'],
+    ['OTHER', 'file:///etc'],
+    ['SIZE', '11'],
+    ['SIZE', '2.5'],
+    ['LIMIT', 'none'],
+    ['ON', 'yes'],
+  ])('refuses %s=%s with the value and what is accepted', (name, value) => {
+    const result = readEnv({ [name]: value }, fields);
+    expect(result).toEqual({
+      ok: false,
+      problems: [{ name, value, wanted: fields[name as keyof typeof fields].wanted }],
+    });
+  });
+
+  test('reports all problems at once and never shows a secret', () => {
+    const result = readEnv({ PORT: 'x', KEY: 'hunter2' }, fields);
+    if (result.ok) throw new Error('the environment is wrong');
+    const printed = describeProblems(result.problems);
+    expect(printed).toBe(
+      'PORT=x: must be an integer from 1 to 65535 (default 4000)\nKEY=[secret]: must be at least 8 characters, or unset',
+    );
+  });
+});

@@ -1,0 +1,58 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { expect, test } from '@jest/globals';
+
+function startEcho(env: Record<string, string>): { child: ChildProcess; log: () => string } {
+  const child = spawn(process.execPath, ['testing/processes/echo-config.ts'], {
+    env: { PATH: process.env['PATH'], LOG_FORMAT: 'json', ...env },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  let log = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (log += text));
+  return { child, log: () => log };
+}
+
+async function exitOf(child: ChildProcess): Promise<unknown> {
+  const [code] = (await once(child, 'exit')) as [number | null];
+  return code;
+}
+
+const linesOf = (log: string) =>
+  log
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+
+test('a wrong environment ends the process with exit code 1 and names every wrong variable', async () => {
+  const { child, log } = startEcho({ PORT: 'x', LOG_LEVEL: 'loud' });
+  expect(await exitOf(child)).toBe(1);
+  expect(log()).toBe(
+    'echo cannot start:\nLOG_LEVEL=loud: must be one of error, warn, info, debug (default info)\nPORT=x: must be an integer from 1 to 65535 (default 1)\n',
+  );
+});
+
+test('a start that fails ends the process with exit code 1 and the chain of causes', async () => {
+  const { child, log } = startEcho({ HOW: 'fail' });
+  expect(await exitOf(child)).toBe(1);
+  expect(linesOf(log())).toMatchObject([
+    { level: 'error', part: 'echo', error: 'the port is taken (EADDRINUSE: bind)' },
+  ]);
+});
+
+test.each(['SIGTERM', 'SIGINT'] as const)(
+  '%s closes the process, which ends with exit code 0',
+  async (signal) => {
+    const { child, log } = startEcho({ HOW: 'run' });
+    while (!log().includes('listens')) await once(child.stderr!, 'data');
+    child.kill(signal);
+    expect(await exitOf(child)).toBe(0);
+    expect(linesOf(log()).map((line) => line['message'])).toEqual(['listens', 'stops', 'is stopped']);
+  },
+);
+
+test('a timer that was left open does not hold the end', async () => {
+  const { child, log } = startEcho({ HOW: 'leak' });
+  while (!log().includes('listens')) await once(child.stderr!, 'data');
+  child.kill('SIGTERM');
+  expect(await exitOf(child)).toBe(0);
+});

@@ -1,0 +1,25 @@
+// A process of the common shape, for runtime/run-process.test.ts: starts, says so, and closes on a signal.
+import { LOG_FIELDS, port, readEnv, text, type Environment } from '../../runtime/env.ts';
+import { runProcess } from '../../runtime/run-process.ts';
+
+const readConfig = (env: Environment) => readEnv(env, { ...LOG_FIELDS, PORT: port(1), HOW: text('run') });
+
+void runProcess({
+  part: 'echo',
+  env: process.env,
+  readConfig,
+  start: (config, logger) => {
+    if (config.HOW === 'fail')
+      return Promise.reject(
+        new Error('the port is taken', { cause: Object.assign(new Error('bind'), { code: 'EADDRINUSE' }) }),
+      );
+    const alive = setInterval(() => undefined, 1_000);
+    logger.info('listens', { port: config.PORT });
+    return Promise.resolve({
+      close: () => {
+        if (config.HOW !== 'leak') clearInterval(alive);
+        return Promise.resolve();
+      },
+    });
+  },
+});
