@@ -43,7 +43,8 @@ export async function runProcess<
     await running.close();
     logger.info('is stopped');
   } catch (error) {
-    if (stopping.signal.aborted) return;
+    // A start that is interrupted by the stop signal rejects with the abort, which is no error.
+    if (isAbort(error) && stopping.signal.aborted) return;
     logger.error('ends with an error', { error: describeError(error) });
     process.exitCode = 1;
   } finally {
@@ -51,6 +52,10 @@ export async function runProcess<
     // eslint-disable-next-line no-restricted-syntax -- the last resort after everything was closed
     setTimeout(() => process.exit(), 1_000).unref();
   }
+}
+
+function isAbort(error: unknown): boolean {
+  return error instanceof Error && error.name === 'AbortError';
 }
 
 function onStopSignal(stopping: AbortController): Promise<string> {
