@@ -168,6 +168,20 @@ if want coredns && ! built coredns "$COREDNS_VERSION"; then
   coredns_main "$dir"
   compile coredns "$COREDNS_VERSION" "$dir" .
 fi
-want kwok && compile kwok "$KWOK_VERSION" "$(module kwok sigs.k8s.io/kwok "$KWOK_VERSION")" sigs.k8s.io/kwok/cmd/kwok
+
+# kwok comes with the stages by which its fake nodes and pods live, but does not know them when it is started by hand.
+kwok_stages() {
+  local folder file
+  folder=$(cd "$1" && go list -m -f '{{.Dir}}' sigs.k8s.io/kwok)/kustomize/stage
+  for file in node/fast/node-initialize node/heartbeat-with-lease/node-heartbeat-with-lease pod/fast/pod-ready pod/fast/pod-complete pod/fast/pod-delete; do
+    echo ---
+    cat "$folder/$file.yaml"
+  done > "$BIN/kwok-stages.yaml"
+}
+if want kwok && ! { built kwok "$KWOK_VERSION" && [ -s "$BIN/kwok-stages.yaml" ]; }; then
+  dir=$(module kwok sigs.k8s.io/kwok "$KWOK_VERSION")
+  compile kwok "$KWOK_VERSION" "$dir" sigs.k8s.io/kwok/cmd/kwok
+  kwok_stages "$dir"
+fi
 
 echo "binaries ready in $BIN ($((SECONDS - started)) s)"

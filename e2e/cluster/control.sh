@@ -1,0 +1,97 @@
+#!/bin/bash
+# control.sh up|down - an API server and its etcd on loopback, without namespaces, root or a node: enough for CRDs, CEL,
+# RBAC, admission by URL, watches and TokenReview. About three seconds.
+#   DIR                    where its keys, logs and data live (default: control in the cache); one per control plane
+#   PORT, ETCD_PORT        default: a free one each, so several run at once
+#   KCM=1                  also the controller manager and the scheduler (rollouts, garbage collection, kwok.sh)
+#   APISERVER_EXTRA="..."  further flags of the API server
+# `up` prints `export KUBECONFIG=...`. An earlier control plane in DIR, dead or alive, is removed first.
+set -euo pipefail
+. "$(dirname "$(readlink -f "$0")")/layout.sh"
+. "$CLUSTER_DIR/control-plane.sh"
+DIR=${DIR:-$CLUSTER_CACHE/control}
+PARTS="kube-scheduler kube-controller-manager kube-apiserver etcd"
+
+# free_port FIRST - a port nobody listens on, from below the range of ephemeral ports so that no client takes it meanwhile
+free_port() {
+  local port
+  for _ in $(seq 100); do
+    port=$(($1 + RANDOM % 4000))
+    (: < "/dev/tcp/127.0.0.1/$port") 2>/dev/null || { echo "$port"; return; }
+  done
+  return 1
+}
+
+# start NAME - runs COMMAND in a session of its own, so that a Ctrl-C meant for the caller does not reach it
+start() {
+  setsid "${COMMAND[@]}" > "$DIR/$1.log" 2>&1 < /dev/null &
+  echo $! > "$DIR/$1.pid"
+}
+
+stop() {
+  local part pid
+  for part in $PARTS; do
+    [ -f "$DIR/$part.pid" ] || continue
+    pid=$(cat "$DIR/$part.pid")
+    if runs "$pid" "$DIR/"; then kill_and_wait "$pid"; fi
+    rm -f "$DIR/$part.pid"
+  done
+  rm -rf "$DIR/etcd" "$DIR/pki"
+}
+
+answers() { [ "$("$BIN/kubectl" --kubeconfig "$DIR/pki/admin.kubeconfig" get --raw /readyz 2>/dev/null)" = ok ]; }
+
+# ready - waits for the API server, but not for one that has died (its port was taken meanwhile, a flag is wrong)
+ready() {
+  for _ in $(seq 600); do
+    answers && return
+    runs "$(cat "$DIR/kube-apiserver.pid")" "$DIR/" && runs "$(cat "$DIR/etcd.pid")" "$DIR/" || return 1
+    sleep 0.1
+  done
+  return 1
+}
+
+start_servers() {
+  local etcd_port=${ETCD_PORT:-$(free_port 20000)} port=${PORT:-$(free_port 24000)}
+  "$CLUSTER_DIR/pki.sh" "$DIR/pki" "https://127.0.0.1:$port"
+  etcd_command "$DIR/etcd" "$etcd_port"
+  start etcd
+  apiserver_command "$DIR/pki" "$etcd_port" "$port" --bind-address 127.0.0.1 --endpoint-reconciler-type none --authorization-mode RBAC
+  start kube-apiserver
+}
+
+up() {
+  local try
+  binaries_there etcd kube-apiserver kubectl
+  mkdir -p "$DIR"
+  for try in 1 2 3; do
+    stop
+    start_servers
+    if ready; then break; fi
+    if [ "$try" = 3 ]; then
+      tail -n 5 "$DIR/etcd.log" "$DIR/kube-apiserver.log" >&2
+      stop
+      return 1
+    fi
+  done
+  if [ "${KCM:-0}" = 1 ]; then
+    binaries_there kube-controller-manager kube-scheduler
+    controller_manager_command "$DIR/pki" --bind-address 127.0.0.1 --secure-port 0
+    start kube-controller-manager
+    scheduler_command "$DIR/pki" --bind-address 127.0.0.1 --secure-port 0
+    start kube-scheduler
+    # Pods of a namespace without its default ServiceAccount are refused.
+    until_ok 30 "$BIN/kubectl" --kubeconfig "$DIR/pki/admin.kubeconfig" -n default get serviceaccount default
+  fi
+  echo "export KUBECONFIG=$DIR/pki/admin.kubeconfig"
+}
+
+case ${1:-} in
+  up) up ;;
+  down)
+    stop
+    rm -f "$DIR"/{etcd,kube-apiserver,kube-controller-manager,kube-scheduler}.log
+    rmdir "$DIR" 2>/dev/null || true # what a caller put there stays
+    ;;
+  *) echo "usage: control.sh up|down" >&2; exit 2 ;;
+esac

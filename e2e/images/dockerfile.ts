@@ -1,0 +1,147 @@
+// Reads the final stages of images/Dockerfile, so that an image built without Docker cannot differ from it. Only what can be
+// reproduced by copying files is understood; any other instruction in a target is an error, not a silent difference.
+//   node dockerfile.ts OUT [TARGETS]   lays OUT/<target>/rootfs and OUT/<target>/config.json, prints the targets' names
+import { cpSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { basename, join, posix } from 'node:path';
+import { argv } from 'node:process';
+
+interface Instruction {
+  keyword: string;
+  rest: string;
+}
+
+interface Stage {
+  name: string;
+  from: string;
+  instructions: Instruction[];
+}
+
+/** The `config` object of an OCI image, and what is copied into its layer: path in the repository → path in the image. */
+export interface Image {
+  config: {
+    User?: string;
+    WorkingDir: string;
+    Env: string[];
+    Entrypoint?: string[];
+    Cmd?: string[];
+    ExposedPorts?: Record<string, object>;
+  };
+  copies: { source: string; destination: string }[];
+}
+
+/** What every distroless image sets. */
+const BASE_ENV = [
+  'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+  'SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt',
+];
+/** Where the build stage has the repository. */
+const BUILD_ROOT = '/src/';
+
+/** The stages of a Dockerfile, in order. Comments and continued lines are resolved. */
+export function stagesOf(text: string): Stage[] {
+  const stages: Stage[] = [];
+  const lines = text
+    .replace(/^\s*#.*\n?/gm, '')
+    .replace(/\\\n/g, ' ')
+    .split('\n');
+  for (const line of lines) {
+    const match = /^\s*(\w+)\s+(.*\S)\s*$/.exec(line);
+    if (!match) continue;
+    const [, keyword = '', rest = ''] = match;
+    if (keyword.toUpperCase() === 'FROM') {
+      const [from = '', , name = String(stages.length)] = rest.split(/\s+/);
+      stages.push({ name, from, instructions: [] });
+    } else {
+      stages.at(-1)?.instructions.push({ keyword: keyword.toUpperCase(), rest });
+    }
+  }
+  return stages;
+}
+
+/** The targets: every stage that builds on another stage of the file. */
+export function targetsOf(stages: Stage[]): string[] {
+  return stages.filter(({ from }) => stages.some(({ name }) => name === from)).map(({ name }) => name);
+}
+
+/** The image that a target describes, together with the stages it builds on. Throws on what cannot be reproduced. */
+export function imageOf(stages: Stage[], target: string): Image {
+  const stage = stages.find(({ name }) => name === target);
+  if (!stage) throw new Error(`the Dockerfile has no stage "${target}"`);
+  const isOuterBase = !stages.some(({ name }) => name === stage.from);
+  const image: Image = isOuterBase
+    ? { config: { WorkingDir: '/', Env: [...BASE_ENV] }, copies: [] }
+    : imageOf(stages, stage.from);
+  for (const instruction of stage.instructions) apply(image, instruction, target);
+  return image;
+}
+
+function apply(image: Image, { keyword, rest }: Instruction, target: string): void {
+  const { config } = image;
+  switch (keyword) {
+    case 'USER':
+      config.User = rest;
+      return;
+    case 'WORKDIR':
+      config.WorkingDir = posix.resolve(config.WorkingDir, rest);
+      return;
+    case 'ENV':
+      config.Env.push(...rest.split(/\s+/));
+      return;
+    case 'EXPOSE':
+      config.ExposedPorts = Object.fromEntries(rest.split(/\s+/).map((port) => [`${port}/tcp`, {}]));
+      return;
+    case 'ENTRYPOINT':
+      config.Entrypoint = JSON.parse(rest) as string[];
+      delete config.Cmd;
+      return;
+    case 'CMD':
+      config.Cmd = JSON.parse(rest) as string[];
+      return;
+    case 'COPY':
+      image.copies.push(...copiesOf(rest, config.WorkingDir, target));
+      return;
+    default:
+      throw new Error(`target ${target}: ${keyword} ${rest} cannot be reproduced without Docker`);
+  }
+}
+
+function copiesOf(rest: string, workingDir: string, target: string): Image['copies'] {
+  const [flag, ...paths] = rest.split(/\s+/);
+  const destination = paths.pop();
+  if (flag !== '--from=build' || destination === undefined || paths.length === 0) {
+    throw new Error(`target ${target}: COPY ${rest} does not copy from the build stage alone`);
+  }
+  return paths.map((path) => {
+    if (!path.startsWith(BUILD_ROOT) || /[*?[]/.test(path)) {
+      throw new Error(`target ${target}: COPY ${path} is not a plain path under ${BUILD_ROOT}`);
+    }
+    const isFolder = destination.endsWith('/') && !path.endsWith('/');
+    const absolute = posix.resolve(workingDir, destination);
+    return {
+      source: path.slice(BUILD_ROOT.length),
+      destination: isFolder ? posix.join(absolute, basename(path)) : absolute,
+    };
+  });
+}
+
+function lay(image: Image, root: string, out: string): void {
+  mkdirSync(join(out, 'rootfs', image.config.WorkingDir), { recursive: true });
+  for (const { source, destination } of image.copies) {
+    if (!existsSync(join(root, source))) throw new Error(`${source} is missing: run npm run build`);
+    if (!source.endsWith('/') && statSync(join(root, source)).isDirectory()) {
+      throw new Error(`COPY ${source}: end a folder with a slash, so that it cannot be mistaken for a file`);
+    }
+    cpSync(join(root, source), join(out, 'rootfs', destination), { recursive: true });
+  }
+  writeFileSync(join(out, 'config.json'), JSON.stringify(image.config));
+}
+
+function main(out: string, only: string): void {
+  const root = join(import.meta.dirname, '../..');
+  const stages = stagesOf(readFileSync(join(root, 'images/Dockerfile'), 'utf8'));
+  const targets = only === '' ? targetsOf(stages) : only.trim().split(/\s+/);
+  for (const target of targets) lay(imageOf(stages, target), root, join(out, target));
+  console.log(targets.join('\n'));
+}
+
+if (import.meta.main) main(argv[2] ?? '', argv[3] ?? '');

@@ -1,0 +1,59 @@
+# shellcheck shell=bash
+# oci.sh - sourced by build.sh: OCI image layouts with tar and sha256sum. Everything is reproducible: the same files give the
+# same digests, so an unchanged layer is not imported twice.
+
+case $(uname -m) in
+  x86_64) OCI_ARCHITECTURE=amd64 ;;
+  aarch64) OCI_ARCHITECTURE=arm64 ;;
+  *) echo "oci.sh: no name for the architecture $(uname -m)" >&2; exit 1 ;;
+esac
+
+deterministic_tar() { tar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner --format=gnu "$@"; }
+
+# oci_blob LAYOUT FILE - moves FILE into the layout, prints "sha256:<digest>\",\"size\":<bytes>" for a descriptor
+oci_blob() {
+  local sum size
+  sum=$(sha256sum "$2" | cut -d' ' -f1)
+  size=$(stat -c %s "$2")
+  mv "$2" "$1/blobs/sha256/$sum"
+  printf '"digest":"sha256:%s","size":%s' "$sum" "$size"
+}
+
+# oci_layout LAYOUT - an empty one
+oci_layout() {
+  rm -rf "$1"
+  mkdir -p "$1/blobs/sha256"
+  printf '{"imageLayoutVersion":"1.0.0"}' > "$1/oci-layout"
+  : > "$1/manifests"
+}
+
+# oci_layer LAYOUT FOLDER - prints the descriptor of a layer with FOLDER's content
+oci_layer() {
+  deterministic_tar --mode=u+rwX,go+rX,go-w -C "$2" -cf "$1/layer" .
+  oci_blob "$1" "$1/layer"
+}
+
+# oci_image LAYOUT REFERENCE CONFIG LAYER_DESCRIPTOR... - adds an image; CONFIG is the JSON object of the image's "config"
+oci_image() {
+  local layout=$1 reference=$2 config=$3 layer layers="" diffs=""
+  shift 3
+  for layer in "$@"; do
+    layers+="${layers:+,}{\"mediaType\":\"application/vnd.oci.image.layer.v1.tar\",$layer}"
+    layer=${layer#*:\"}
+    diffs+="${diffs:+,}\"${layer%%\"*}\""
+  done
+  printf '{"architecture":"%s","os":"linux","config":%s,"rootfs":{"type":"layers","diff_ids":[%s]}}' \
+    "$OCI_ARCHITECTURE" "$config" "$diffs" > "$layout/config"
+  printf '{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","config":{"mediaType":"application/vnd.oci.image.config.v1+json",%s},"layers":[%s]}' \
+    "$(oci_blob "$layout" "$layout/config")" "$layers" > "$layout/manifest"
+  printf '{"mediaType":"application/vnd.oci.image.manifest.v1+json",%s,"platform":{"architecture":"%s","os":"linux"},"annotations":{"io.containerd.image.name":"%s","org.opencontainers.image.ref.name":"%s"}}\n' \
+    "$(oci_blob "$layout" "$layout/manifest")" "$OCI_ARCHITECTURE" "$reference" "${reference##*:}" >> "$layout/manifests"
+}
+
+# oci_archive LAYOUT FILE - one archive with every image of the layout, put in place in one step
+oci_archive() {
+  printf '{"schemaVersion":2,"mediaType":"application/vnd.oci.image.index.v1+json","manifests":[%s]}' \
+    "$(paste -sd, "$1/manifests")" > "$1/index.json"
+  deterministic_tar -C "$1" -cf "$2.new" oci-layout index.json blobs
+  mv "$2.new" "$2"
+}
