@@ -36,8 +36,10 @@ export interface BehaviorFacts {
 
 /** What the policy engine said when the report asked it. */
 export type PolicyFacts =
+  /** No engine is configured. */
   | { state: 'none' }
   | { state: 'unreachable' }
+  /** The engine answers without a result, or does not deny a canary. */
   | { state: 'not-loaded' }
   | { state: 'answered'; denials: readonly string[] };
 
@@ -48,17 +50,19 @@ export type PolicyFacts =
 export interface Facts {
   at: Date;
   agentReport: AgentReport | null;
-  /** Does the agent's port answer at all. */
-  upstream: Reach;
-  /** Upstream `GET /health`. */
-  health: HttpAnswer;
-  /** Upstream `GET /capabilities`; `tools`: the names it lists, null when it lists none at all (no such member). */
-  capabilities: HttpAnswer & { tools?: readonly string[] | null };
+  /** Does the agent's port answer at all. null: the report is made without an upstream (reporter, CLI); no such check then. */
+  upstream: Reach | null;
+  /** Upstream `GET /health`; null: not asked, and nothing is concluded from it. */
+  health: HttpAnswer | null;
+  /** Upstream `GET /capabilities`; null: not asked. `tools`: the names it lists, null when it has no such list. */
+  capabilities: (HttpAnswer & { tools?: readonly string[] | null }) | null;
+  /** The agent's tool registry, which only the reporter sees. null: it was given none; absent: it cannot be seen from here. */
+  registeredTools?: ReadonlySet<string> | null;
   environment: EnvironmentFacts;
   secrets: SecretFacts;
   /** `$file:` path to whether it can be read; a path that is absent cannot be seen from here. */
   files: ReadonlyMap<string, 'readable' | 'unreadable'>;
-  /** TCP or protocol reach by check id: `service:<name>`, `mcp:<name>`, `memory:<role>`. */
+  /** Reach by check id: `service:<name>`, `mcp:<name>`, `memory:<role>`, `tracing:<backend>`; `model:<provider>/<id>` where it was asked. */
   reach: ReadonlyMap<string, Reach>;
   behavior: BehaviorFacts;
   policy: PolicyFacts;

@@ -1,4 +1,5 @@
 import type { OutcomeCounts } from '../behavior/audit-entry.ts';
+import type { PolicyFacts } from '../facts/facts.ts';
 import type { GapReport } from '../gap/gap.ts';
 import type { HealthReport } from '../health/health.ts';
 import type { ProofRecord } from '../proof/proof.ts';
@@ -12,11 +13,11 @@ export interface Heartbeat {
   version: 1;
   /** The pod's name, or whatever tells one instance of the agent from another. */
   instance: string;
-  /** Grows by one per heartbeat of one process start; with instance and startedAt it makes a push idempotent. */
-  seq: number;
+  /** Grows by one per heartbeat of one process start; with instance and startedAt it makes a push idempotent. null: not numbered, each push is new. */
+  seq: number | null;
   intervalSeconds: number;
-  /** ISO 8601 */
-  sentAt: string;
+  /** ISO 8601; null: not told. */
+  sentAt: string | null;
   source: GapReport['source'];
   health: HealthReport;
   gap: GapReport;
@@ -28,11 +29,13 @@ export interface Heartbeat {
   /** Cumulative since `startedAt`; null: the sender proxies nothing. */
   outcomes: OutcomeCounts | null;
   policyMode: PolicyMode | null;
+  /** What the policy engine said when the gap was made; null: not told. */
+  policyState: PolicyFacts['state'] | null;
   manifestHash: string | null;
   model: { provider: string; id: string } | null;
   sidecarVersion: string | null;
-  /** ISO 8601 */
-  startedAt: string;
+  /** ISO 8601, start of the sending process; null: not told, a restart is not noticed. */
+  startedAt: string | null;
 }
 
 /** The 200 body of a heartbeat; null members are left out on the wire. A 204 is the empty reply. */

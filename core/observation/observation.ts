@@ -1,6 +1,7 @@
 import type { OutcomeCounts } from '../behavior/audit-entry.ts';
 import type { Grade, Issue } from '../gap/gap.ts';
-import type { Check, HealthSummary } from '../health/health.ts';
+import type { PolicyFacts } from '../facts/facts.ts';
+import type { Check, CheckStatus, HealthSummary } from '../health/health.ts';
 import type { PolicyMode } from '../heartbeat/heartbeat.ts';
 import type { ProofRecord } from '../proof/proof.ts';
 import type { UsageWindow } from '../usage/usage.ts';
@@ -65,7 +66,7 @@ export interface ObservationSpec {
   heartbeatSeconds?: number;
 }
 
-/** The status subresource; lists are cut at the CRD's maxItems by statusOf. */
+/** The status subresource; lists are cut at the CRD's maxItems. Every aggregate can be computed from `instances` and `departedToday` alone. */
 export interface ObservationStatus {
   observedGeneration?: number;
   phase: Phase;
@@ -91,6 +92,8 @@ export interface ObservationStatus {
   proofRevision?: number;
   proofTombstones?: { ruleId: string; at: string }[];
   instances?: InstanceStatus[];
+  /** The instance whose report `issues`, `checks`, `usage`, `summary`, `model` and `source` show: the worst one, or for at most one interval the one that was it. */
+  reportedBy?: string;
   departedToday?: { day: string; tokens: number; costUsd: number };
   instanceCount?: number;
   /** ISO 8601; when the worst instance's report was received. */
@@ -119,4 +122,15 @@ export interface InstanceStatus {
   costTodayUsd: number;
   /** UTC day (YYYY-MM-DD) of the two totals. */
   day: string;
+  /** Distinct `policy.*` denials in its last gap. */
+  violations: number;
+  criticalIssues: number;
+  /** Absent: not known. */
+  agentReachable?: boolean;
+  modelStatus?: CheckStatus;
+  policyState?: PolicyFacts['state'];
+  /** Cumulative since `startedAt`. */
+  outcomes?: OutcomeCounts;
+  /** Requests that the policy denied between its last two heartbeats. */
+  deniedInWindow: number;
 }
