@@ -1,0 +1,84 @@
+import { describe, expect, test } from '@jest/globals';
+import type { Issue } from '../core/gap/gap.ts';
+import type { Check } from '../core/health/health.ts';
+import { aHeartbeat } from '../testing/heartbeat.ts';
+import { fitHeartbeat, MAX_HEARTBEAT_BYTES } from './fit-heartbeat.ts';
+
+const issue = (n: number, severity: Issue['severity'], text = 'x'): Issue => ({
+  severity,
+  property: `service:s${n}`,
+  description: text,
+  recommendation: text,
+});
+const check = (n: number, status: Check['status']): Check => ({
+  id: `service:s${n}`,
+  category: 'service',
+  status,
+  severity: 'warning',
+  message: 'x'.repeat(400),
+});
+const numbers = (count: number): number[] => Array.from({ length: count }, (_, n) => n);
+
+describe('a heartbeat on the wire', () => {
+  test('goes as it is when it fits, null members left out', () => {
+    const heartbeat = aHeartbeat();
+    const { body, trimmed } = fitHeartbeat(heartbeat);
+    const told = Object.fromEntries(Object.entries(heartbeat).filter(([, value]) => value !== null));
+    expect(Object.keys(told).length).toBeLessThan(Object.keys(heartbeat).length);
+    expect({ sent: JSON.parse(body) as unknown, trimmed }).toEqual({ sent: told, trimmed: false });
+  });
+
+  test('loses words before it loses rows', () => {
+    const issues = numbers(60).map((n) => issue(n, 'low', 'é'.repeat(500)));
+    const { heartbeat, body, trimmed } = fitHeartbeat(
+      aHeartbeat({ gap: { score: 0, grade: 'F', source: 'agent-sdk', issues } }),
+    );
+    expect(trimmed).toBe(true);
+    expect(Buffer.byteLength(body)).toBeLessThanOrEqual(MAX_HEARTBEAT_BYTES);
+    expect(heartbeat.gap.issues).toHaveLength(60);
+    expect(heartbeat.gap.issues[0]?.description).toBe(`${'é'.repeat(119)}…`);
+  });
+
+  test('keeps the worst issues, the failed checks, and every verdict', () => {
+    const issues = numbers(2_000).map((n) => issue(n, n === 1_999 ? 'critical' : 'low'));
+    const checks = numbers(2_000).map((n) => check(n, n === 1_999 ? 'fail' : 'pass'));
+    const given = aHeartbeat({
+      gap: { score: 3, grade: 'F', source: 'agent-sdk', issues },
+      health: { ...aHeartbeat().health, status: 'degraded', checks },
+    });
+    const { heartbeat, body } = fitHeartbeat(given);
+    expect(Buffer.byteLength(body)).toBeLessThanOrEqual(MAX_HEARTBEAT_BYTES);
+    expect(heartbeat.gap.issues.at(-1)).toEqual(issues.at(-1));
+    expect(heartbeat.health.checks.at(-1)?.status).toBe('fail');
+    expect({ ...heartbeat.gap, issues: [] }).toEqual({ ...given.gap, issues: [] });
+    expect({ ...heartbeat.health, checks: [] }).toEqual({ ...given.health, checks: [] });
+  });
+
+  test('folds models into one row, so that their sums stay true', () => {
+    const models = numbers(2_000).map((n) => ({
+      modelId: `model-${n}`,
+      promptTokens: n,
+      completionTokens: 1,
+      totalTokens: n + 1,
+      callCount: 1,
+    }));
+    const totalTokens = models.reduce((sum, model) => sum + model.totalTokens, 0);
+    const usage = { windowStartedAt: '2026-03-01T10:00:00Z', models, totalTokens, totalCalls: 2_000 };
+    const fitted = fitHeartbeat(aHeartbeat({ usage })).heartbeat.usage;
+    expect(fitted?.models.at(-1)?.modelId).toBe('other');
+    expect(fitted?.models[0]?.modelId).toBe('model-1999');
+    expect(fitted?.models.reduce((sum, model) => sum + model.totalTokens, 0)).toBe(totalTokens);
+    expect(fitted?.models.reduce((sum, model) => sum + model.callCount, 0)).toBe(2_000);
+  });
+
+  test('keeps the newest proofs', () => {
+    const proof = numbers(40).map((n) => ({
+      ruleId: `R-${n}`,
+      verifiedBy: 'x'.repeat(2_048),
+      method: 'x'.repeat(2_048),
+      verifiedAt: new Date(Date.UTC(2026, 0, 1 + n)).toISOString(),
+    }));
+    const fitted = fitHeartbeat(aHeartbeat({ proof })).heartbeat.proof;
+    expect(fitted).toEqual(proof.slice(-10));
+  });
+});

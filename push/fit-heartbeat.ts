@@ -1,0 +1,149 @@
+import type { Severity } from '../core/gap/gap.ts';
+import type { Check } from '../core/health/health.ts';
+import type { Heartbeat } from '../core/heartbeat/heartbeat.ts';
+import type { ModelUsage, UsageWindow } from '../core/usage/usage.ts';
+
+/** What the control plane takes; a larger heartbeat is answered 413. */
+export const MAX_HEARTBEAT_BYTES = 64 * 1024;
+
+export interface FittedHeartbeat {
+  heartbeat: Heartbeat;
+  /** JSON text of at most MAX_HEARTBEAT_BYTES. */
+  body: string;
+  /** Some of its lists or texts were cut. */
+  trimmed: boolean;
+}
+
+const SHORT_TEXT = 120;
+const RANK: Readonly<Record<Severity, number>> = { critical: 0, high: 1, medium: 2, low: 3 };
+
+/**
+ * A heartbeat that fits: texts are shortened first, then the largest list loses its least telling half until the
+ * rest fits. Score, grade, status, summary and totals stay what they were.
+ */
+export function fitHeartbeat(heartbeat: Heartbeat): FittedHeartbeat {
+  let body = wireOf(heartbeat);
+  if (fits(body)) return { heartbeat, body, trimmed: false };
+  let fitted = withShortTexts(heartbeat);
+  body = wireOf(fitted);
+  while (!fits(body)) {
+    const smaller = withoutHalf(fitted);
+    if (smaller === null) break;
+    fitted = smaller;
+    body = wireOf(fitted);
+  }
+  return { heartbeat: fitted, body, trimmed: true };
+}
+
+/** Null members are left out on the wire. */
+function wireOf(heartbeat: Heartbeat): string {
+  return JSON.stringify(heartbeat, (_key, value: unknown) => (value === null ? undefined : value));
+}
+
+function fits(body: string): boolean {
+  return Buffer.byteLength(body) <= MAX_HEARTBEAT_BYTES;
+}
+
+function short(text: string): string {
+  return text.length <= SHORT_TEXT ? text : `${text.slice(0, SHORT_TEXT - 1)}…`;
+}
+
+function withShortTexts(heartbeat: Heartbeat): Heartbeat {
+  return {
+    ...heartbeat,
+    gap: {
+      ...heartbeat.gap,
+      issues: heartbeat.gap.issues.map((issue) => ({
+        ...issue,
+        description: short(issue.description),
+        recommendation: short(issue.recommendation),
+        ...(issue.message === undefined ? {} : { message: short(issue.message) }),
+      })),
+    },
+    usage: heartbeat.usage && {
+      ...heartbeat.usage,
+      models: heartbeat.usage.models.map((model) => ({ ...model, modelId: short(model.modelId) })),
+    },
+    health: {
+      ...heartbeat.health,
+      checks: heartbeat.health.checks.map((check) => ({
+        ...check,
+        ...(check.message === undefined ? {} : { message: short(check.message) }),
+        ...(check.remediation === undefined ? {} : { remediation: short(check.remediation) }),
+      })),
+    },
+  };
+}
+
+interface Trim {
+  size: number;
+  apply(): Heartbeat;
+}
+
+/** null when no list has anything left to lose. */
+function withoutHalf(heartbeat: Heartbeat): Heartbeat | null {
+  const { gap, health, usage, proof } = heartbeat;
+  const trims: Trim[] = [
+    {
+      size: sizeOf(gap.issues),
+      apply: () => ({ ...heartbeat, gap: { ...gap, issues: worstHalf(gap.issues, issueRank) } }),
+    },
+    {
+      size: sizeOf(health.checks),
+      apply: () => ({ ...heartbeat, health: { ...health, checks: worstHalf(health.checks, checkRank) } }),
+    },
+    {
+      size: usage === null || usage.models.length < 3 ? 0 : sizeOf(usage.models),
+      apply: () => ({ ...heartbeat, usage: usage === null ? null : withFoldedModels(usage) }),
+    },
+    {
+      size: sizeOf(proof),
+      apply: () => ({ ...heartbeat, proof: worstHalf(proof, (record) => -Date.parse(record.verifiedAt)) }),
+    },
+  ];
+  const largest = trims.reduce((a, b) => (b.size > a.size ? b : a));
+  return largest.size === 0 ? null : largest.apply();
+}
+
+function sizeOf(list: readonly unknown[]): number {
+  return list.length === 0 ? 0 : Buffer.byteLength(JSON.stringify(list));
+}
+
+const issueRank = (issue: { severity: Severity }): number => RANK[issue.severity];
+const checkRank = (check: Check): number => ({ fail: 0, skip: 1, pass: 2 })[check.status];
+
+/** The half with the lowest ranks, in the order in which it stood. */
+function worstHalf<T>(list: readonly T[], rankOf: (item: T) => number): T[] {
+  const keep = new Set([...list].sort((a, b) => rankOf(a) - rankOf(b)).slice(0, Math.floor(list.length / 2)));
+  return list.filter((item) => keep.has(item));
+}
+
+const FOLDED = 'other';
+
+/** The smaller half of the models becomes one row, so that the sums stay true. */
+function withFoldedModels(usage: UsageWindow): UsageWindow {
+  const named = usage.models
+    .filter((model) => model.modelId !== FOLDED)
+    .sort((a, b) => b.totalTokens - a.totalTokens);
+  const kept = named.slice(0, Math.floor(named.length / 2));
+  const folded = usage.models.filter((model) => !kept.includes(model));
+  return { ...usage, models: [...kept, folded.reduce(addModels, emptyModel(FOLDED))] };
+}
+
+const emptyModel = (modelId: string): ModelUsage => ({
+  modelId,
+  promptTokens: 0,
+  completionTokens: 0,
+  totalTokens: 0,
+  callCount: 0,
+});
+
+function addModels(sum: ModelUsage, model: ModelUsage): ModelUsage {
+  return {
+    modelId: sum.modelId,
+    promptTokens: sum.promptTokens + model.promptTokens,
+    completionTokens: sum.completionTokens + model.completionTokens,
+    totalTokens: sum.totalTokens + model.totalTokens,
+    callCount: sum.callCount + model.callCount,
+  };
+}

@@ -1,0 +1,365 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { Heartbeat } from '../core/heartbeat/heartbeat.ts';
+import { aHeartbeat } from '../testing/heartbeat.ts';
+import { ManualClock } from '../testing/manual-clock.ts';
+import {
+  createHeartbeatSender,
+  type HeartbeatSender,
+  type HeartbeatSenderOptions,
+} from './heartbeat-sender.ts';
+
+interface Received {
+  path: string;
+  headers: IncomingHttpHeaders;
+  body: string;
+}
+interface Answer {
+  status: number;
+  headers?: Record<string, string>;
+  body?: unknown;
+}
+
+/** A control plane on a real socket: it answers from a list, 204 once that is used up; `hang` never answers. */
+class FakeControlPlane {
+  readonly received: Received[] = [];
+  answers: (Answer | 'hang' | 'cut')[] = [];
+  server!: Server;
+
+  async start(): Promise<void> {
+    this.server = createServer((request, response) => {
+      const chunks: Buffer[] = [];
+      request.on('data', (chunk: Buffer) => chunks.push(chunk));
+      request.on('end', () => {
+        this.received.push({
+          path: request.url ?? '',
+          headers: request.headers,
+          body: Buffer.concat(chunks).toString(),
+        });
+        const answer = this.answers.shift() ?? { status: 204 };
+        if (answer === 'hang') return;
+        if (answer === 'cut') return void request.socket.destroy();
+        response.writeHead(answer.status, answer.headers);
+        response.end(answer.body === undefined ? undefined : JSON.stringify(answer.body));
+      });
+    });
+    await new Promise<void>((resolve) => this.server.listen(0, '127.0.0.1', resolve));
+  }
+
+  get url(): URL {
+    return new URL(`http://127.0.0.1:${(this.server.address() as AddressInfo).port}`);
+  }
+
+  get seqs(): (number | null)[] {
+    return this.received.map(({ body }) => (JSON.parse(body) as Heartbeat).seq);
+  }
+
+  async stop(): Promise<void> {
+    this.server.closeAllConnections();
+    await new Promise((resolve) => this.server.close(resolve));
+  }
+}
+
+const KEY = 'very-secret-key';
+const NOW = '2026-03-01T10:00:00.000Z';
+let plane: FakeControlPlane;
+let clock: ManualClock;
+let sender: HeartbeatSender | undefined;
+let log: [string, string, unknown][];
+
+beforeEach(async () => {
+  plane = new FakeControlPlane();
+  await plane.start();
+  clock = new ManualClock(NOW);
+  log = [];
+});
+afterEach(async () => {
+  plane.answers = [];
+  await sender?.close();
+  sender = undefined;
+  await plane.stop();
+});
+
+function aSender(overrides: Partial<HeartbeatSenderOptions> = {}): HeartbeatSender {
+  const entry =
+    (level: string) =>
+    (message: string, fields: unknown = {}): void =>
+      void log.push([level, message, fields]);
+  sender = createHeartbeatSender({
+    url: plane.url,
+    credentials: { kind: 'key', key: { reveal: () => KEY } },
+    intervalSeconds: 30,
+    compose: (beat) => Promise.resolve(aHeartbeat(beat)),
+    logger: { warn: entry('warn'), info: entry('info'), debug: entry('debug') },
+    clock,
+    random: () => 0,
+    ...overrides,
+  });
+  return sender;
+}
+
+/** Lets one pause of the loop pass; the pause is said as what the sender would have slept. */
+async function passPause(): Promise<number> {
+  const gap = await clock.nextSleep();
+  gap.wake();
+  const rest = await clock.nextSleep();
+  rest.wake();
+  return gap.ms + rest.ms;
+}
+
+const settled = (count: number): Promise<void> => until(() => plane.received.length >= count);
+
+async function until(condition: () => boolean): Promise<void> {
+  const deadline = Date.now() + 5_000;
+  while (!condition()) {
+    if (Date.now() > deadline) throw new Error('the condition did not come true');
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+}
+
+describe('the heartbeat sender', () => {
+  test('sends the first at once, then one an interval, each with the next seq', async () => {
+    const running = aSender();
+    running.start();
+    running.start();
+    expect([await passPause(), await passPause()]).toEqual([30_000, 30_000]);
+    await settled(3);
+    expect(plane.seqs).toEqual([1, 2, 3]);
+    expect(plane.received[0]).toMatchObject({
+      path: '/api/v1/heartbeat',
+      headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
+    });
+    expect(JSON.parse(plane.received[2]?.body ?? '')).toEqual(
+      JSON.parse(JSON.stringify(dropNulls(aHeartbeat({ seq: 3 })))),
+    );
+  });
+
+  test('keeps a path in front of the API', async () => {
+    aSender({ url: new URL('/platform', plane.url) }).start();
+    await settled(1);
+    expect(plane.received[0]?.path).toBe('/platform/api/v1/heartbeat');
+  });
+
+  test('hands over what a reply says, and keeps to its interval', async () => {
+    plane.answers = [{ status: 200, body: { intervalSeconds: 60, othersToday: { tokens: 5, costUsd: 0 } } }];
+    const replies: unknown[] = [];
+    const running = aSender({ onReply: (reply, sent) => replies.push([reply, sent.seq]) });
+    running.start();
+    expect(await passPause()).toBe(60_000);
+    await settled(2);
+    await until(() => replies.length === 2);
+    expect(replies).toEqual([
+      [{ intervalSeconds: 60, othersToday: { tokens: 5, costUsd: 0 } }, 1],
+      [{}, 2],
+    ]);
+    expect(JSON.parse(plane.received[1]?.body ?? '')).toMatchObject({ intervalSeconds: 60 });
+    expect(running.state()).toMatchObject({ failures: 0, intervalSeconds: 60 });
+  });
+
+  test('repeats the same seq until it is accepted, backing off, with one warning and one recovery', async () => {
+    plane.answers = [{ status: 500, body: { detail: 'broken' } }, 'cut', { status: 401 }];
+    const running = aSender();
+    running.start();
+    const pauses: number[] = [];
+    for (const _ of [1, 2, 3]) pauses.push(await passPause());
+    await settled(4);
+    await clock.nextSleep();
+    expect(pauses).toEqual([1_000, 2_000, 4_000]);
+    expect(plane.seqs).toEqual([1, 1, 1, 1]);
+    expect(log.filter(([level]) => level !== 'debug')).toEqual([
+      [
+        'warn',
+        'heartbeat fails',
+        { kind: 'refused', status: 500, detail: 'broken', url: plane.url.origin, failures: 1 },
+      ],
+      ['info', 'heartbeats arrive again', { after: 3 }],
+    ]);
+    expect(running.state()).toEqual({
+      lastAcceptedAt: '2026-03-01T10:00:07.000Z',
+      failures: 0,
+      intervalSeconds: 30,
+    });
+  });
+
+  test('waits as long as Retry-After says, and does not count it as a failure', async () => {
+    plane.answers = [{ status: 429, headers: { 'retry-after': '7' } }];
+    const running = aSender();
+    running.start();
+    const pause = await clock.nextSleep();
+    running.trigger();
+    expect([pause.ms, running.state().failures, plane.received.length]).toEqual([7_000, 0, 1]);
+    pause.wake();
+    await settled(2);
+    expect(plane.seqs).toEqual([1, 1]);
+  });
+
+  test('gives up on a control plane that does not answer in time', async () => {
+    plane.answers = ['hang'];
+    aSender({ timeoutMs: 50 }).start();
+    await clock.nextSleep();
+    expect(log).toEqual([
+      [
+        'warn',
+        'heartbeat fails',
+        expect.objectContaining({
+          kind: 'failed',
+          reason: expect.stringMatching(/^no answer within 50 ms/),
+        }),
+      ],
+    ]);
+  });
+
+  test('a trigger sends early, and a burst of them once', async () => {
+    const running = aSender();
+    running.start();
+    const gap = await clock.nextSleep();
+    running.trigger();
+    running.trigger();
+    gap.wake();
+    await settled(2);
+    const second = await clock.nextSleep();
+    second.wake();
+    await clock.nextSleep();
+    running.trigger();
+    await settled(3);
+    expect([gap.ms, plane.seqs]).toEqual([1_000, [1, 2, 3]]);
+  });
+
+  test('a compose that rejects is a failed push and not the end', async () => {
+    let calls = 0;
+    aSender({
+      compose: (beat) =>
+        calls++ === 0 ? Promise.reject(new Error('no facts')) : Promise.resolve(aHeartbeat(beat)),
+    }).start();
+    await passPause();
+    await settled(1);
+    expect(log[0]).toEqual([
+      'warn',
+      'heartbeat fails',
+      { kind: 'failed', reason: 'no facts', url: plane.url.origin, failures: 1 },
+    ]);
+  });
+
+  test('close sends a last one, and only one, and ends', async () => {
+    const running = aSender();
+    running.start();
+    await settled(1);
+    await clock.nextSleep();
+    await Promise.all([running.close(), running.close()]);
+    running.start();
+    running.trigger();
+    expect(plane.seqs).toEqual([1, 2]);
+  });
+
+  test('close takes about a second when nobody answers', async () => {
+    const running = aSender();
+    running.start();
+    await settled(1);
+    await clock.nextSleep();
+    plane.answers = ['hang'];
+    const before = performance.now();
+    await running.close();
+    const tookMs = performance.now() - before;
+    expect(tookMs).toBeGreaterThan(900);
+    expect(tookMs).toBeLessThan(2_000);
+  });
+
+  test('close before start sends nothing', async () => {
+    await aSender().close();
+    expect(plane.received).toEqual([]);
+  });
+
+  test('an aborted signal ends it without a last one', async () => {
+    const stop = new AbortController();
+    const running = aSender({ signal: stop.signal });
+    running.start();
+    await settled(1);
+    await clock.nextSleep();
+    stop.abort();
+    await running.close();
+    expect(plane.seqs).toEqual([1]);
+  });
+});
+
+describe('credentials of the sender', () => {
+  test('a token file is read for every push', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'sender-'));
+    const path = join(folder, 'token');
+    await writeFile(path, 'one\n');
+    aSender({ credentials: { kind: 'file', path } }).start();
+    await settled(1);
+    await writeFile(path, 'two\n');
+    await passPause();
+    await settled(2);
+    expect(plane.received.map(({ headers }) => headers.authorization)).toEqual(['Bearer one', 'Bearer two']);
+    await rm(folder, { recursive: true });
+  });
+
+  test('a token file that is missing is a failed push', async () => {
+    aSender({ credentials: { kind: 'file', path: '/nonexistent/token' } }).start();
+    await clock.nextSleep();
+    expect(plane.received).toEqual([]);
+    expect(log[0]?.[2]).toMatchObject({
+      kind: 'failed',
+      reason: "ENOENT: no such file or directory, open '/nonexistent/token'",
+    });
+  });
+
+  test('a registration token is exchanged at two thirds of its lifetime', async () => {
+    const issued = Date.parse(NOW) / 1_000;
+    const old = jwt({ iat: issued, exp: issued + 60 });
+    const fresh = jwt({ iat: issued + 45, exp: issued + 10_000 });
+    const renewed: [string, string][] = [];
+    aSender({
+      credentials: {
+        kind: 'key',
+        key: { reveal: () => old },
+        onRenewed: (key, expiresAt) => renewed.push([key.reveal(), expiresAt.toISOString()]),
+      },
+      intervalSeconds: 45,
+    }).start();
+    await settled(1);
+    plane.answers = [{ status: 200, body: { apiKey: fresh, expiresAt: '2026-04-01T00:00:00Z' } }];
+    await passPause();
+    await settled(3);
+    expect(plane.received.map(({ path, headers }) => [path, headers.authorization])).toEqual([
+      ['/api/v1/heartbeat', `Bearer ${old}`],
+      ['/api/v1/token', `Bearer ${old}`],
+      ['/api/v1/heartbeat', `Bearer ${fresh}`],
+    ]);
+    expect(renewed).toEqual([[fresh, '2026-04-01T00:00:00.000Z']]);
+  });
+
+  test('a renewal that fails costs no heartbeat', async () => {
+    const issued = Date.parse(NOW) / 1_000;
+    const key = jwt({ iat: issued - 50, exp: issued + 10 });
+    plane.answers = [{ status: 500 }];
+    aSender({ credentials: { kind: 'key', key: { reveal: () => key } } }).start();
+    await settled(2);
+    expect(plane.received.map(({ path }) => path)).toEqual(['/api/v1/token', '/api/v1/heartbeat']);
+    expect(plane.received[1]?.headers.authorization).toBe(`Bearer ${key}`);
+  });
+
+  test.each([
+    ['echoed by the server', KEY, { status: 400, body: { detail: `bad key ${KEY}` } }],
+    ['that no header can carry', `${KEY}\n`, { status: 204 }],
+  ])('a key %s is in no log', async (_name, key, answer) => {
+    plane.answers = [answer];
+    aSender({ credentials: { kind: 'key', key: { reveal: () => key } } }).start();
+    await clock.nextSleep();
+    expect(log).toHaveLength(1);
+    expect(JSON.stringify(log)).not.toContain(KEY);
+  });
+});
+
+function jwt(claims: unknown): string {
+  return `h.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.s`;
+}
+
+function dropNulls(heartbeat: Heartbeat): unknown {
+  return Object.fromEntries(Object.entries(heartbeat).filter(([, value]) => value !== null));
+}

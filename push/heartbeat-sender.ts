@@ -1,0 +1,218 @@
+import type { Heartbeat, HeartbeatReply } from '../core/heartbeat/heartbeat.ts';
+import { createBearer, type Bearer } from './bearer.ts';
+import { builtinClock, type PushClock, type PushLogger } from './clock.ts';
+import type { Credentials } from './credentials.ts';
+import { fitHeartbeat } from './fit-heartbeat.ts';
+import { describe, pushHeartbeat, type Endpoint, type PushOutcome } from './push-heartbeat.ts';
+import { pauseAfterFailure, pauseAfterLimit, pauseAfterSuccess, type Pause } from './schedule.ts';
+
+/** What a heartbeat must carry: the sender counts, so that a repeat can be told from a new one. */
+export interface Beat {
+  /**
+   * Grows by one per accepted heartbeat. A beat with the seq of the one before repeats it after a failure: it must
+   * ship the same usage window, since the first may have arrived. A higher seq means that the one before was accepted.
+   */
+  seq: number;
+  /** The interval in force, which the control plane may have changed. */
+  intervalSeconds: number;
+}
+
+export interface HeartbeatSenderOptions {
+  /** The control plane's base URL, http or https. */
+  url: URL;
+  credentials: Credentials;
+  /** PEM file with the CA of the control plane; read for every push. */
+  caFile?: string | null;
+  /** 10..3600. */
+  intervalSeconds: number;
+  /** Makes the heartbeat; one that rejects counts as a failed push. */
+  compose(beat: Beat): Promise<Heartbeat>;
+  /** After each accepted heartbeat; an empty reply is a 204. */
+  onReply?(reply: HeartbeatReply, sent: Heartbeat): void;
+  logger: PushLogger;
+  clock?: PushClock;
+  /** In [0, 1); for the jitter. */
+  random?: () => number;
+  /** Milliseconds for one exchange; default 10,000. */
+  timeoutMs?: number;
+  /** Stops it at once, without a last heartbeat. */
+  signal?: AbortSignal;
+}
+
+export interface SenderState {
+  /** ISO 8601; null before the first accepted heartbeat. */
+  lastAcceptedAt: string | null;
+  /** Since the last accepted heartbeat; a rate limit is not a failure. */
+  failures: number;
+  intervalSeconds: number;
+}
+
+export interface HeartbeatSender {
+  /** The first heartbeat goes out at once. Idempotent. */
+  start(): void;
+  /** Something changed: send early. Back-off and Retry-After still hold; a burst becomes one heartbeat. */
+  trigger(): void;
+  state(): SenderState;
+  /** Sends a last heartbeat, best effort, and ends; resolves within about one second. Idempotent. */
+  close(): Promise<void>;
+}
+
+const TIMEOUT_MS = 10_000;
+const LAST_BEAT_MS = 1_000;
+
+/** Pushes heartbeats until closed. Nothing that goes wrong here throws: a control plane that is away is no fault of the agent. */
+export function createHeartbeatSender(options: HeartbeatSenderOptions): HeartbeatSender {
+  return new Sender(options);
+}
+
+class Sender implements HeartbeatSender {
+  readonly #options: HeartbeatSenderOptions;
+  readonly #clock: PushClock;
+  readonly #random: () => number;
+  readonly #endpoint: Endpoint;
+  readonly #bearer: Bearer;
+  readonly #stopping = new AbortController();
+  readonly #stopped: AbortSignal;
+  #loop: Promise<void> | null = null;
+  #closing: Promise<void> | null = null;
+  #pausing: AbortController | null = null;
+  #triggered = false;
+  #seq = 1;
+  #intervalSeconds: number;
+  #failures = 0;
+  #lastAcceptedAt: string | null = null;
+
+  constructor(options: HeartbeatSenderOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? builtinClock;
+    this.#random = options.random ?? Math.random;
+    this.#intervalSeconds = options.intervalSeconds;
+    this.#endpoint = {
+      base: options.url,
+      caFile: options.caFile ?? null,
+      timeoutMs: options.timeoutMs ?? TIMEOUT_MS,
+    };
+    this.#bearer = createBearer(options.credentials, {
+      endpoint: this.#endpoint,
+      clock: this.#clock,
+      logger: options.logger,
+    });
+    this.#stopped = options.signal
+      ? AbortSignal.any([options.signal, this.#stopping.signal])
+      : this.#stopping.signal;
+  }
+
+  start(): void {
+    if (this.#closing === null) this.#loop ??= this.#run();
+  }
+
+  trigger(): void {
+    this.#triggered = true;
+    this.#pausing?.abort();
+  }
+
+  state(): SenderState {
+    return {
+      lastAcceptedAt: this.#lastAcceptedAt,
+      failures: this.#failures,
+      intervalSeconds: this.#intervalSeconds,
+    };
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#end();
+    return this.#closing;
+  }
+
+  async #end(): Promise<void> {
+    const wasRunning = this.#loop !== null && !this.#stopped.aborted;
+    this.#stopping.abort();
+    if (!wasRunning) return;
+    const limit = AbortSignal.timeout(LAST_BEAT_MS);
+    const gone = new Promise<void>((resolve) => {
+      limit.addEventListener('abort', () => resolve(), { once: true });
+    });
+    // A compose that still probes must not hold the process longer.
+    await Promise.race([this.#sendLast(limit), gone]);
+  }
+
+  async #sendLast(limit: AbortSignal): Promise<void> {
+    await this.#loop;
+    const outcome = await this.#push(limit);
+    if (outcome.kind !== 'accepted') this.#options.logger.debug('the last heartbeat is not delivered');
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#stopped.aborted) {
+      this.#triggered = false;
+      await this.#bearer.renewIfDue(this.#stopped);
+      const outcome = await this.#push(this.#stopped);
+      if (this.#stopped.aborted) return;
+      await this.#pause(this.#settle(outcome));
+    }
+  }
+
+  async #push(signal: AbortSignal): Promise<PushOutcome> {
+    const beat = { seq: this.#seq, intervalSeconds: this.#intervalSeconds };
+    let heartbeat: Heartbeat;
+    let bearer: string;
+    try {
+      heartbeat = await this.#options.compose(beat);
+      bearer = await this.#bearer.current();
+    } catch (error) {
+      return { kind: 'failed', reason: describe(error) };
+    }
+    const fitted = fitHeartbeat(heartbeat);
+    if (fitted.trimmed) this.#options.logger.warn('heartbeat is cut to fit', { seq: beat.seq });
+    const outcome = await pushHeartbeat({ endpoint: this.#endpoint, bearer, signal }, fitted.body, () =>
+      this.#clock.now(),
+    );
+    if (outcome.kind === 'accepted') this.#accept(outcome.reply, fitted.heartbeat);
+    return outcome;
+  }
+
+  #accept(reply: HeartbeatReply, sent: Heartbeat): void {
+    this.#seq += 1;
+    this.#lastAcceptedAt = this.#clock.now().toISOString();
+    this.#intervalSeconds = reply.intervalSeconds ?? this.#intervalSeconds;
+    try {
+      this.#options.onReply?.(reply, sent);
+    } catch (error) {
+      this.#options.logger.warn('the reply to a heartbeat is not used', { reason: describe(error) });
+    }
+  }
+
+  /** Counts and logs an outcome (one warning per outage), and says when to go on. */
+  #settle(outcome: PushOutcome): Pause {
+    const { logger } = this.#options;
+    const intervalMs = this.#intervalSeconds * 1_000;
+    if (outcome.kind === 'accepted') {
+      if (this.#failures > 0) logger.info('heartbeats arrive again', { after: this.#failures });
+      this.#failures = 0;
+      return pauseAfterSuccess(intervalMs, this.#random());
+    }
+    if (outcome.kind === 'limited') {
+      logger.debug('the control plane asks to wait', { ...outcome });
+      return pauseAfterLimit(outcome.retryAfterMs, this.#random());
+    }
+    this.#failures += 1;
+    const fields = { ...outcome, url: this.#endpoint.base.origin, failures: this.#failures };
+    if (this.#failures === 1) logger.warn('heartbeat fails', fields);
+    else logger.debug('heartbeat fails again', fields);
+    return pauseAfterFailure(this.#failures, intervalMs, this.#random());
+  }
+
+  async #pause(pause: Pause): Promise<void> {
+    try {
+      await this.#clock.sleep(pause.earliestMs, this.#stopped);
+      if (this.#triggered) return;
+      this.#pausing = new AbortController();
+      const early = AbortSignal.any([this.#stopped, this.#pausing.signal]);
+      await this.#clock.sleep(pause.afterMs - pause.earliestMs, early);
+    } catch {
+      // Woken early: by a trigger, or because it ends.
+    } finally {
+      this.#pausing = null;
+    }
+  }
+}

@@ -1,0 +1,57 @@
+import type { HeartbeatReply } from '../core/heartbeat/heartbeat.ts';
+import type { ProofRecord } from '../core/proof/proof.ts';
+
+/** There are 27 rules; a list far longer than that is not a proof list. */
+const MAX_PROOFS = 200;
+const MAX_TEXT = 2_048;
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** The 200 body of a heartbeat. Members that are malformed are left out: a bad one must not cost the others. */
+export function parseReply(body: string): HeartbeatReply {
+  const value = objectFrom(body);
+  if (value === null) return {};
+  const reply: HeartbeatReply = {};
+  const { proof, proofRevision, othersToday, intervalSeconds } = value as Record<
+    keyof HeartbeatReply,
+    unknown
+  >;
+  // A list without its revision (or the other way round) would make the store believe a state that nobody has.
+  if (Array.isArray(proof) && isCount(proofRevision)) {
+    reply.proof = proof.slice(0, MAX_PROOFS).flatMap((record) => parseProof(record) ?? []);
+    reply.proofRevision = proofRevision;
+  }
+  if (isObject(othersToday)) {
+    const tokens = othersToday['tokens'];
+    const costUsd = othersToday['costUsd'];
+    if (isAmount(tokens) && isAmount(costUsd)) reply.othersToday = { tokens, costUsd };
+  }
+  if (isCount(intervalSeconds) && intervalSeconds >= 10 && intervalSeconds <= 3_600)
+    reply.intervalSeconds = intervalSeconds;
+  return reply;
+}
+
+function objectFrom(body: string): Json | null {
+  try {
+    const value: unknown = JSON.parse(body);
+    return isObject(value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+function parseProof(value: unknown): ProofRecord | null {
+  if (!isObject(value)) return null;
+  const { ruleId, verifiedBy, method, verifiedAt, expiresAt } = value as Record<keyof ProofRecord, unknown>;
+  if (!isText(ruleId) || !isText(verifiedBy) || !isText(method) || !isTime(verifiedAt)) return null;
+  if (expiresAt !== undefined && !isTime(expiresAt)) return null;
+  return { ruleId, verifiedBy, method, verifiedAt, ...(expiresAt === undefined ? {} : { expiresAt }) };
+}
+
+const isObject = (value: unknown): value is Json =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+const isText = (value: unknown): value is string => typeof value === 'string' && value.length <= MAX_TEXT;
+const isTime = (value: unknown): value is string => isText(value) && !Number.isNaN(Date.parse(value));
+const isAmount = (value: unknown): value is number =>
+  typeof value === 'number' && Number.isFinite(value) && value >= 0;
+const isCount = (value: unknown): value is number => isAmount(value) && Number.isSafeInteger(value);

@@ -1,0 +1,80 @@
+import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+
+/** The answer to a reply is a few proofs at most; more than this is cut off as an error. */
+const MAX_REPLY_BYTES = 256 * 1024;
+
+export interface PostRequest {
+  url: URL;
+  bearer: string;
+  /** JSON text, or null for a POST without a body. */
+  body: string | null;
+  /** PEM; null: the certificates that Node.js trusts. */
+  ca: string | null;
+  /** For the whole exchange, a dripping reply included. */
+  timeoutMs: number;
+  signal: AbortSignal;
+}
+
+export interface PostReply {
+  status: number;
+  headers: IncomingHttpHeaders;
+  body: string;
+}
+
+/** One POST on a connection of its own. Rejects when there is no whole answer; redirects are not followed. */
+export async function postJson(post: PostRequest): Promise<PostReply> {
+  const timeout = AbortSignal.timeout(post.timeoutMs);
+  try {
+    return await exchange(post, AbortSignal.any([post.signal, timeout]));
+  } catch (error) {
+    if (timeout.aborted && !post.signal.aborted)
+      throw new Error(`no answer within ${post.timeoutMs} ms`, { cause: error });
+    throw error;
+  }
+}
+
+function exchange(post: PostRequest, signal: AbortSignal): Promise<PostReply> {
+  const body = post.body ?? '';
+  const options = {
+    method: 'POST',
+    // A pooled socket would idle for a whole interval and be dead when it is needed.
+    agent: false,
+    signal,
+    headers: {
+      authorization: `Bearer ${post.bearer}`,
+      accept: 'application/json',
+      'content-length': Buffer.byteLength(body),
+      ...(post.body === null ? {} : { 'content-type': 'application/json' }),
+    },
+  };
+  return new Promise((resolve, reject) => {
+    const onResponse = (response: IncomingMessage): void => {
+      readReply(response).then(resolve, reject);
+    };
+    const request =
+      post.url.protocol === 'https:'
+        ? httpsRequest(post.url, post.ca === null ? options : { ...options, ca: post.ca }, onResponse)
+        : httpRequest(post.url, options, onResponse);
+    request.on('error', reject);
+    request.end(body);
+  });
+}
+
+async function readReply(response: IncomingMessage): Promise<PostReply> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > MAX_REPLY_BYTES) {
+      response.destroy();
+      throw new Error(`the reply is larger than ${MAX_REPLY_BYTES} bytes`);
+    }
+    chunks.push(chunk);
+  }
+  return {
+    status: response.statusCode ?? 0,
+    headers: response.headers,
+    body: Buffer.concat(chunks).toString('utf8'),
+  };
+}

@@ -1,0 +1,114 @@
+import { readFile } from 'node:fs/promises';
+import { types } from 'node:util';
+import type { HeartbeatReply } from '../core/heartbeat/heartbeat.ts';
+import { parseReply } from './parse-reply.ts';
+import { postJson, type PostReply } from './post-json.ts';
+import { parseRetryAfter } from './schedule.ts';
+
+export type PushOutcome =
+  | { kind: 'accepted'; reply: HeartbeatReply }
+  /** 429, or 503 with Retry-After. */
+  | { kind: 'limited'; status: number; retryAfterMs: number }
+  /** The control plane answered and did not take it. */
+  | { kind: 'refused'; status: number; detail: string }
+  /** No whole answer: it may have arrived. */
+  | { kind: 'failed'; reason: string };
+
+export interface Endpoint {
+  /** The control plane's base URL; a path in it is kept. */
+  base: URL;
+  caFile: string | null;
+  timeoutMs: number;
+}
+
+export interface AuthorizedRequest {
+  endpoint: Endpoint;
+  bearer: string;
+  signal: AbortSignal;
+}
+
+const MAX_DETAIL = 300;
+/** A rate limit that does not say how long. */
+const UNSAID_LIMIT_MS = 10_000;
+
+/** Sends one heartbeat; never rejects. The key is in no reason and no detail. */
+export async function pushHeartbeat(
+  request: AuthorizedRequest,
+  body: string,
+  now: () => Date,
+): Promise<PushOutcome> {
+  let answer: PostReply;
+  try {
+    answer = await post(request, 'api/v1/heartbeat', body);
+  } catch (error) {
+    return { kind: 'failed', reason: redact(describe(error), request.bearer) };
+  }
+  const { status } = answer;
+  if (status >= 200 && status < 300)
+    return { kind: 'accepted', reply: status === 200 ? parseReply(answer.body) : {} };
+  const retryAfterMs = parseRetryAfter(answer.headers['retry-after'], now());
+  if (status === 429 || (status === 503 && retryAfterMs !== null))
+    return { kind: 'limited', status, retryAfterMs: retryAfterMs ?? UNSAID_LIMIT_MS };
+  return { kind: 'refused', status, detail: redact(detailOf(answer.body), request.bearer) };
+}
+
+export type RenewalOutcome = { ok: true; key: string; expiresAt: Date } | { ok: false; reason: string };
+
+/** `POST /api/v1/token`: a still valid key for a fresh one; never rejects. */
+export async function renewKey(request: AuthorizedRequest): Promise<RenewalOutcome> {
+  let answer: PostReply;
+  try {
+    answer = await post(request, 'api/v1/token', null);
+  } catch (error) {
+    return { ok: false, reason: redact(describe(error), request.bearer) };
+  }
+  if (answer.status < 200 || answer.status >= 300)
+    return {
+      ok: false,
+      reason: redact(`status ${answer.status}: ${detailOf(answer.body)}`, request.bearer),
+    };
+  const { apiKey, expiresAt } = membersOf(answer.body);
+  const expiry = new Date(typeof expiresAt === 'string' ? expiresAt : Number.NaN);
+  // Header values only: a key that cannot be sent would end the pushes for good.
+  if (typeof apiKey !== 'string' || !/^[\x21-\x7e]{1,16384}$/.test(apiKey) || Number.isNaN(expiry.getTime()))
+    return { ok: false, reason: 'the reply holds no key' };
+  return { ok: true, key: apiKey, expiresAt: expiry };
+}
+
+async function post(request: AuthorizedRequest, path: string, body: string | null): Promise<PostReply> {
+  const { endpoint, bearer, signal } = request;
+  // Read each time: a control plane's CA is rotated under a running process.
+  const ca = endpoint.caFile === null ? null : await readFile(endpoint.caFile, 'utf8');
+  const base = endpoint.base.href.endsWith('/') ? endpoint.base : new URL(`${endpoint.base.href}/`);
+  return postJson({ url: new URL(path, base), bearer, body, ca, timeoutMs: endpoint.timeoutMs, signal });
+}
+
+/** The `detail` of a problem body, else nothing: an unknown body may hold anything. */
+function detailOf(body: string): string {
+  const { detail } = membersOf(body);
+  return typeof detail === 'string' ? detail.slice(0, MAX_DETAIL) : '';
+}
+
+function membersOf(body: string): Readonly<Record<'detail' | 'apiKey' | 'expiresAt', unknown>> {
+  const none = { detail: undefined, apiKey: undefined, expiresAt: undefined };
+  try {
+    const value: unknown = JSON.parse(body);
+    return typeof value === 'object' && value !== null ? { ...none, ...value } : none;
+  } catch {
+    return none;
+  }
+}
+
+/** An error with its code and causes, in one line. */
+export function describe(error: unknown): string {
+  // Both: an error of the platform may come from another realm, a DOMException is no native error.
+  if (!types.isNativeError(error) && !(error instanceof Error)) return String(error);
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
+  const message = error.message === '' ? error.name : error.message;
+  const own = code === '' || message.includes(code) ? message : `${code}: ${message}`;
+  return error.cause === undefined ? own : `${own} (${describe(error.cause)})`;
+}
+
+function redact(text: string, key: string): string {
+  return key === '' ? text : text.replaceAll(key, '[secret]');
+}
