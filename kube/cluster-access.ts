@@ -1,0 +1,60 @@
+import type { RequestOptions } from 'node:https';
+import { KubeConfig } from '@kubernetes/client-node';
+
+/** How to reach an API server. `credentials` is asked again and again, since tokens and certificates rotate. */
+export interface ClusterAccess {
+  server: string;
+  /** The namespace of the pod or of the kubeconfig's context. */
+  namespace: string | null;
+  credentials(): Promise<Credentials>;
+}
+
+export interface Credentials {
+  headers: Record<string, string>;
+  tls: TlsOptions;
+}
+
+/** A subset of Node's TLS options. */
+export interface TlsOptions {
+  ca?: string | Buffer;
+  cert?: string | Buffer;
+  key?: string | Buffer;
+  servername?: string;
+  rejectUnauthorized?: boolean;
+}
+
+/**
+ * Access by a kubeconfig file, or by the pod's own ServiceAccount when `path` is null.
+ * Throws when the file cannot be read, names no cluster, or when this process runs in no pod.
+ */
+export function loadClusterAccess(path: string | null): ClusterAccess {
+  const config = new KubeConfig();
+  if (path === null) config.loadFromCluster();
+  else config.loadFromFile(path);
+  const cluster = config.getCurrentCluster();
+  if (!cluster?.server || cluster.server.includes('undefined'))
+    throw new Error(
+      path === null
+        ? 'this process does not run in a pod with a ServiceAccount; set KUBECONFIG to a kubeconfig file'
+        : `the kubeconfig ${path} names no cluster in its current context`,
+    );
+  if (cluster.proxyUrl) throw new Error('proxy-url in a kubeconfig is not supported');
+  return {
+    server: cluster.server,
+    namespace: config.getContextObject(config.getCurrentContext())?.namespace ?? null,
+    credentials: () => readCredentials(config),
+  };
+}
+
+async function readCredentials(config: KubeConfig): Promise<Credentials> {
+  const options: RequestOptions = {};
+  await config.applyToHTTPSOptions(options);
+  const headers = Object.entries((options.headers ?? {}) as Record<string, unknown>);
+  const tls: Record<string, unknown> = {};
+  for (const name of ['ca', 'cert', 'key', 'servername', 'rejectUnauthorized'] as const)
+    if (options[name] !== undefined) tls[name] = options[name];
+  return {
+    headers: Object.fromEntries(headers.map(([name, value]) => [name.toLowerCase(), String(value).trim()])),
+    tls,
+  };
+}

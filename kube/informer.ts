@@ -1,0 +1,234 @@
+import type { Clock } from '../runtime/clock.ts';
+import { describeError, type Logger } from '../runtime/logger.ts';
+import { halfJitter } from './backoff.ts';
+import { KubeError, type KubeClient } from './client.ts';
+import { jsonLines } from './json-lines.ts';
+import { expectOk, listObjects, type ListSelection } from './objects.ts';
+import { collectionPath, keyText, type ObjectKey, type Resource } from './resources.ts';
+import type { KubeObject } from './types.ts';
+
+/** What happened to one object. `before` is the copy that the cache held. */
+export type Change<T> =
+  { type: 'added'; object: T } | { type: 'modified'; object: T; before: T } | { type: 'deleted'; object: T };
+
+export interface InformerOptions<T> {
+  client: KubeClient;
+  resource: Resource<T>;
+  selection?: ListSelection;
+  logger: Logger;
+  clock: Clock;
+  /** Called once per change, after the cache has it; it must be quick and must not throw: put a key in a queue. */
+  onChange?: (change: Change<T>) => void;
+  /** Keeps only the part of an object that is needed: the cache holds every object of the selection. */
+  keep?: (object: T) => T;
+  timing?: Partial<InformerTiming>;
+}
+
+/** All in milliseconds. */
+export interface InformerTiming {
+  /** How long the server is asked to keep a watch open; it is spread by a quarter. */
+  watchMs: number;
+  /** A watch that says nothing for this long hangs: the API server sends a bookmark every minute. */
+  stallMs: number;
+  /** First and longest delay after an error. */
+  backoff: { baseMs: number; maxMs: number };
+}
+
+const TIMING: InformerTiming = {
+  watchMs: 300_000,
+  stallMs: 90_000,
+  backoff: { baseMs: 500, maxMs: 30_000 },
+};
+
+const FAILURES_UNTIL_LIST = 5;
+/** A watch that the server ends sooner than this is treated as an error, so that no loop spins. */
+const SHORTEST_WATCH_MS = 1_000;
+
+/** A cache of all objects of one kind that follows the API server. */
+export interface Informer<T> {
+  start(): void;
+  close(): Promise<void>;
+  /** Resolves when the first list is in the cache. */
+  synced(): Promise<void>;
+  /** False before the first list, and when the API server has not been heard for twice the stall time. */
+  isFresh(): boolean;
+  get(key: ObjectKey): T | undefined;
+  list(): T[];
+}
+
+interface WatchEvent<T> {
+  type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK' | 'ERROR';
+  object: T;
+}
+
+/** Lists once in pages, then watches from there with bookmarks; lists again only when the version is too old (410). */
+export function createInformer<T extends KubeObject | (object & { metadata: ObjectKey })>(
+  options: InformerOptions<T>,
+): Informer<T> {
+  return new ListWatch(options);
+}
+
+class ListWatch<T extends { metadata: ObjectKey & { resourceVersion?: string } }> implements Informer<T> {
+  readonly #options: InformerOptions<T>;
+  readonly #timing: InformerTiming;
+  readonly #stop = new AbortController();
+  readonly #firstList = Promise.withResolvers<void>();
+  #cache = new Map<string, T>();
+  /** Where the next watch begins; null: a list must come first. */
+  #version: string | null = null;
+  #lastHeardMs: number | null = null;
+  #failures = 0;
+  #loop: Promise<void> | null = null;
+
+  constructor(options: InformerOptions<T>) {
+    this.#options = options;
+    this.#timing = { ...TIMING, ...options.timing };
+  }
+
+  start(): void {
+    this.#loop ??= this.#run();
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort();
+    await this.#loop;
+  }
+
+  synced(): Promise<void> {
+    return this.#firstList.promise;
+  }
+
+  isFresh(): boolean {
+    const heard = this.#lastHeardMs;
+    return heard !== null && this.#options.clock.monotonicMs() - heard < 2 * this.#timing.stallMs;
+  }
+
+  get(key: ObjectKey): T | undefined {
+    return this.#cache.get(keyText(key));
+  }
+
+  list(): T[] {
+    return [...this.#cache.values()];
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
+      try {
+        this.#version ??= await this.#list();
+        await this.#watch(this.#version);
+      } catch (error) {
+        if (!signal.aborted) await this.#rest(error);
+      }
+    }
+  }
+
+  /** After an error: a jittered delay that doubles, and never less than the server asked for. */
+  async #rest(error: unknown): Promise<void> {
+    const { clock, logger, resource } = this.#options;
+    const asked = error instanceof KubeError ? (error.retryAfterMs ?? 0) : 0;
+    // An expired version is no failure: the list that follows is the remedy, yet not in a tight loop.
+    const delay = Math.max(asked, halfJitter(this.#failures, this.#timing.backoff));
+    this.#failures += 1;
+    // A version that the server does not know (its store was restored) fails for ever: the list is the remedy for that too.
+    if (this.#failures % FAILURES_UNTIL_LIST === 0) this.#version = null;
+    const fields = { resource: resource.plural, error: describeError(error), retryInMs: Math.round(delay) };
+    if (this.#failures > 1) logger.warn('watch fails', fields);
+    else logger.debug('watch is interrupted', fields);
+    await clock.sleep(delay, this.#stop.signal).catch(() => undefined);
+  }
+
+  async #list(): Promise<string> {
+    const { client, resource, selection, keep } = this.#options;
+    const { items, resourceVersion } = await listObjects(client, resource, selection, this.#stop.signal);
+    const before = this.#cache;
+    this.#cache = new Map(items.map((item) => [keyText(item.metadata), keep ? keep(item) : item]));
+    this.#heard();
+    for (const [key, object] of this.#cache) this.#announce(before.get(key), object);
+    for (const [key, object] of before)
+      if (!this.#cache.has(key)) this.#options.onChange?.({ type: 'deleted', object });
+    this.#firstList.resolve();
+    return resourceVersion;
+  }
+
+  #announce(before: T | undefined, object: T): void {
+    if (!before) this.#options.onChange?.({ type: 'added', object });
+    else if (before.metadata.resourceVersion !== object.metadata.resourceVersion)
+      this.#options.onChange?.({ type: 'modified', object, before });
+  }
+
+  /** Ends when the server closes the watch; throws when it breaks, hangs, is refused or ends at once. */
+  async #watch(resourceVersion: string): Promise<void> {
+    const { client, resource, selection = {} } = this.#options;
+    const { namespace, labelSelector, fieldSelector } = selection;
+    const seconds = Math.ceil((this.#timing.watchMs * (0.75 + Math.random() / 2)) / 1000);
+    const opened = this.#options.clock.monotonicMs();
+    const stall = new AbortController();
+    const timer = setTimeout(() => stall.abort(new Error('the watch hangs')), this.#timing.stallMs);
+    try {
+      const stream = await client.stream({
+        method: 'GET',
+        path: collectionPath(resource, namespace),
+        query: {
+          labelSelector,
+          fieldSelector,
+          watch: true,
+          allowWatchBookmarks: true,
+          timeoutSeconds: seconds,
+          resourceVersion,
+        },
+        signal: AbortSignal.any([this.#stop.signal, stall.signal]),
+      });
+      if (!stream.ok) {
+        if (stream.status === 410) this.#version = null;
+        expectOk(stream);
+        return;
+      }
+      this.#heard();
+      for await (const event of jsonLines(stream.chunks)) {
+        timer.refresh();
+        this.#receive(event as WatchEvent<T>);
+      }
+      if (this.#options.clock.monotonicMs() - opened < SHORTEST_WATCH_MS)
+        throw new Error('the server ends the watch at once');
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #receive(event: WatchEvent<T>): void {
+    if (event.type === 'ERROR') throw this.#errorOf(event.object);
+    this.#heard();
+    const version = event.object.metadata.resourceVersion;
+    if (version) this.#version = version;
+    if (event.type === 'BOOKMARK') return;
+    const key = keyText(event.object.metadata);
+    const before = this.#cache.get(key);
+    if (event.type === 'DELETED') {
+      this.#cache.delete(key);
+      if (before) this.#options.onChange?.({ type: 'deleted', object: before });
+      return;
+    }
+    const object = this.#options.keep ? this.#options.keep(event.object) : event.object;
+    this.#cache.set(key, object);
+    this.#announce(before, object);
+  }
+
+  /** The object of an ERROR event is a Status. */
+  #errorOf(object: unknown): KubeError {
+    const { code = 500, reason = '', message = 'the watch ends with an error' } = object as Status;
+    if (code === 410) this.#version = null;
+    return new KubeError({ status: code, reason, message, retryAfterMs: null });
+  }
+
+  #heard(): void {
+    this.#lastHeardMs = this.#options.clock.monotonicMs();
+    this.#failures = 0;
+  }
+}
+
+interface Status {
+  code?: number;
+  reason?: string;
+  message?: string;
+}

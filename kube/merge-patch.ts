@@ -1,0 +1,31 @@
+/** The JSON merge patch (RFC 7386) that turns `from` into `to`, or null when they are equal already. */
+export function mergePatchOf(from: unknown, to: unknown): Record<string, unknown> | null {
+  const patch: Record<string, unknown> = {};
+  const before = isObject(from) ? from : {};
+  const after = isObject(to) ? to : {};
+  for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
+    const [old, value] = [before[key], after[key]];
+    if (value === undefined) {
+      if (old !== undefined) patch[key] = null;
+    } else if (isObject(old) && isObject(value)) {
+      const inner = mergePatchOf(old, value);
+      if (inner) patch[key] = inner;
+    } else if (!sameJson(old, value)) {
+      patch[key] = value;
+    }
+  }
+  return Object.keys(patch).length > 0 ? patch : null;
+}
+
+/** Equal as JSON: a member that is undefined is as good as absent, and the order of members does not matter. */
+export function sameJson(a: unknown, b: unknown): boolean {
+  if (Array.isArray(a) && Array.isArray(b))
+    return a.length === b.length && a.every((item, index) => sameJson(item, b[index]));
+  if (isObject(a) && isObject(b))
+    return [...new Set([...Object.keys(a), ...Object.keys(b)])].every((key) => sameJson(a[key], b[key]));
+  return a === b;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

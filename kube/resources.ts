@@ -1,0 +1,76 @@
+import type { AgentObservation } from '../core/observation/observation.ts';
+import type { CronJob, Job, KubeObject, Lease, Pod, Service, Workload } from './types.ts';
+
+/** Where the API server keeps one kind of object; `T` is what its objects look like here. */
+export interface Resource<T> {
+  /** Empty for the core group. */
+  group: string;
+  version: string;
+  plural: string;
+  kind: string;
+  /** Never set: it carries the type. */
+  readonly objects?: T;
+}
+
+/** Names one object; without a namespace: a cluster-scoped one. */
+export interface ObjectKey {
+  namespace?: string;
+  name: string;
+}
+
+export const PODS: Resource<Pod> = { group: '', version: 'v1', plural: 'pods', kind: 'Pod' };
+export const SERVICES: Resource<Service> = { group: '', version: 'v1', plural: 'services', kind: 'Service' };
+export const DEPLOYMENTS: Resource<Workload> = apps('deployments', 'Deployment');
+export const REPLICA_SETS: Resource<Workload> = apps('replicasets', 'ReplicaSet');
+export const STATEFUL_SETS: Resource<Workload> = apps('statefulsets', 'StatefulSet');
+export const DAEMON_SETS: Resource<Workload> = apps('daemonsets', 'DaemonSet');
+export const JOBS: Resource<Job> = { group: 'batch', version: 'v1', plural: 'jobs', kind: 'Job' };
+export const CRON_JOBS: Resource<CronJob> = {
+  group: 'batch',
+  version: 'v1',
+  plural: 'cronjobs',
+  kind: 'CronJob',
+};
+export const LEASES: Resource<Lease> = {
+  group: 'coordination.k8s.io',
+  version: 'v1',
+  plural: 'leases',
+  kind: 'Lease',
+};
+export const AGENT_OBSERVATIONS: Resource<AgentObservation> = {
+  group: 'platform.io',
+  version: 'v1',
+  plural: 'agentobservations',
+  kind: 'AgentObservation',
+};
+
+function apps<T extends KubeObject>(plural: string, kind: string): Resource<T> {
+  return { group: 'apps', version: 'v1', plural, kind };
+}
+
+/** `v1`, `apps/v1`, ... */
+export function apiVersionOf(resource: Resource<unknown>): string {
+  return resource.group === '' ? resource.version : `${resource.group}/${resource.version}`;
+}
+
+/** The path of a collection: of one namespace, or of all when it is left out. */
+export function collectionPath(resource: Resource<unknown>, namespace?: string): string {
+  const root = `/${resource.group === '' ? 'api' : 'apis'}/${apiVersionOf(resource)}`;
+  const scope = namespace === undefined ? '' : `/namespaces/${encodeURIComponent(namespace)}`;
+  return `${root}${scope}/${resource.plural}`;
+}
+
+export function objectPath(resource: Resource<unknown>, key: ObjectKey, subresource?: string): string {
+  const path = `${collectionPath(resource, key.namespace)}/${encodeURIComponent(key.name)}`;
+  return subresource === undefined ? path : `${path}/${subresource}`;
+}
+
+/** `namespace/name`, or `name`: the form in caches, queues and logs. */
+export function keyText(key: ObjectKey): string {
+  return key.namespace === undefined ? key.name : `${key.namespace}/${key.name}`;
+}
+
+export function parseKey(text: string): ObjectKey {
+  const slash = text.indexOf('/');
+  return slash < 0 ? { name: text } : { namespace: text.slice(0, slash), name: text.slice(slash + 1) };
+}

@@ -1,0 +1,135 @@
+import { systemClock, type Clock } from '../runtime/clock.ts';
+import { fullJitter } from './backoff.ts';
+import { KubeError, type KubeClient } from './client.ts';
+import { mergePatchOf } from './merge-patch.ts';
+import { getObject } from './objects.ts';
+import { keyText, objectPath, type ObjectKey, type Resource } from './resources.ts';
+import { createSlots } from './slots.ts';
+import type { ObjectMeta } from './types.ts';
+
+interface WithStatus<S> {
+  metadata: ObjectMeta;
+  status?: S;
+}
+
+/**
+ * Computes the whole status that `current` should have; null: leave it alone.
+ * Pure, because it runs again on a newer object when somebody else wrote meanwhile.
+ */
+export type StatusUpdate<T, S> = (current: T) => S | null;
+
+export type WriteResult<T> =
+  /** `object` is what the API server stored. */
+  { outcome: 'written'; object: T } | { outcome: 'unchanged'; object: T } | { outcome: 'missing' };
+
+/** The one way in which any process writes a status. */
+export interface StatusWriter<T, S> {
+  /** Resolves when the update is stored. Throws a KubeError when the API server refuses or is away. */
+  write(key: ObjectKey, update: StatusUpdate<T, S>): Promise<WriteResult<T>>;
+}
+
+export interface StatusWriterOptions<T> {
+  client: KubeClient;
+  resource: Resource<T>;
+  fieldManager: string;
+  clock?: Clock;
+  /** Objects written at the same time; default 8. */
+  concurrency?: number;
+}
+
+interface Waiting<T, S> {
+  update: StatusUpdate<T, S>;
+  resolve(result: WriteResult<T>): void;
+  reject(error: unknown): void;
+}
+
+/**
+ * Read, compute, compare, merge-patch with the resourceVersion that was read, again on 409.
+ * Not server-side apply: replicas share aggregates (worst phase, sum of tokens), and what one replica's apply leaves out is deleted.
+ * Per object one write is under way; updates that come meanwhile are composed into the next one.
+ */
+export function createStatusWriter<S extends object, T extends WithStatus<S>>(
+  options: StatusWriterOptions<T>,
+): StatusWriter<T, S> {
+  const queues = new Map<string, Waiting<T, S>[]>();
+  const slots = createSlots(options.concurrency ?? 8);
+
+  async function drain(key: ObjectKey, queue: Waiting<T, S>[]): Promise<void> {
+    while (queue.length > 0) {
+      await slots.take();
+      const batch = queue.splice(0);
+      const updates = batch.map((waiting) => waiting.update);
+      try {
+        const result = await store(options, key, updates);
+        for (const waiting of batch) waiting.resolve(result);
+      } catch (error) {
+        for (const waiting of batch) waiting.reject(error);
+      } finally {
+        slots.give();
+      }
+    }
+    queues.delete(keyText(key));
+  }
+
+  return {
+    write: (key, update) =>
+      new Promise((resolve, reject) => {
+        const waiting = { update, resolve, reject };
+        const queue = queues.get(keyText(key));
+        if (queue) {
+          queue.push(waiting);
+          return;
+        }
+        const fresh = [waiting];
+        queues.set(keyText(key), fresh);
+        void drain(key, fresh);
+      }),
+  };
+}
+
+/** With full jitter of 0..20 ms·2^n, eight writers of one object need up to 18 tries. */
+const MAX_TRIES = 30;
+const CONFLICT_DELAY = { baseMs: 20, maxMs: 2_000 };
+
+async function store<S extends object, T extends WithStatus<S>>(
+  options: StatusWriterOptions<T>,
+  key: ObjectKey,
+  updates: readonly StatusUpdate<T, S>[],
+): Promise<WriteResult<T>> {
+  const { clock = systemClock } = options;
+  for (let tries = 0; tries < MAX_TRIES; tries += 1) {
+    const result = await tryToStore(options, key, updates);
+    if (result.outcome !== 'conflict') return result;
+    await clock.sleep(fullJitter(tries, CONFLICT_DELAY));
+  }
+  const message = `the status of ${keyText(key)} could not be written in ${MAX_TRIES} tries`;
+  throw new KubeError({ status: 409, reason: 'Conflict', message, retryAfterMs: null });
+}
+
+async function tryToStore<S extends object, T extends WithStatus<S>>(
+  options: StatusWriterOptions<T>,
+  key: ObjectKey,
+  updates: readonly StatusUpdate<T, S>[],
+): Promise<WriteResult<T> | { outcome: 'conflict' }> {
+  const { client, resource, fieldManager } = options;
+  // From the API server, not from an informer: against a stale copy a needed write would look like no change.
+  const current = await getObject(client, resource, key);
+  if (!current) return { outcome: 'missing' };
+  const next = updates.reduce<T>((object, update) => {
+    const status = update(object);
+    return status === null ? object : { ...object, status };
+  }, current);
+  const patch = mergePatchOf(current.status, next.status);
+  if (!patch) return { outcome: 'unchanged', object: current };
+  const answer = await client.send<T>({
+    method: 'PATCH',
+    path: objectPath(resource, key, 'status'),
+    query: { fieldManager },
+    contentType: 'application/merge-patch+json',
+    body: { metadata: { resourceVersion: current.metadata.resourceVersion }, status: patch },
+  });
+  if (answer.ok) return { outcome: 'written', object: answer.body };
+  if (answer.status === 404) return { outcome: 'missing' };
+  if (answer.status === 409) return { outcome: 'conflict' };
+  throw new KubeError(answer);
+}

@@ -1,0 +1,93 @@
+/** The few fields of Kubernetes objects that this product reads; everything else of an object passes unseen. */
+export interface ObjectMeta {
+  name: string;
+  /** Absent on cluster-scoped objects. */
+  namespace?: string;
+  uid?: string;
+  resourceVersion?: string;
+  generation?: number;
+  creationTimestamp?: string;
+  deletionTimestamp?: string;
+  labels?: Record<string, string>;
+  annotations?: Record<string, string>;
+  ownerReferences?: OwnerReference[];
+}
+
+export interface OwnerReference {
+  apiVersion: string;
+  kind: string;
+  name: string;
+  uid: string;
+  controller?: boolean;
+  blockOwnerDeletion?: boolean;
+}
+
+export interface KubeObject {
+  apiVersion?: string;
+  kind?: string;
+  metadata: ObjectMeta;
+}
+
+export interface ContainerPort {
+  name?: string;
+  containerPort: number;
+  protocol?: string;
+}
+
+export interface Container {
+  name: string;
+  image?: string;
+  restartPolicy?: string;
+  ports?: ContainerPort[];
+}
+
+export interface Pod extends KubeObject {
+  spec?: { containers: Container[]; initContainers?: Container[] };
+  status?: { phase?: string };
+}
+
+/** Deployment, StatefulSet, DaemonSet and ReplicaSet, as far as their owners and their size go. */
+export interface Workload extends KubeObject {
+  spec?: { replicas?: number };
+}
+
+export interface Job extends KubeObject {
+  status?: { active?: number; succeeded?: number; failed?: number };
+}
+
+export interface CronJob extends KubeObject {
+  spec?: { suspend?: boolean };
+}
+
+export interface ServicePort {
+  name?: string;
+  port: number;
+  targetPort?: number | string;
+}
+
+export interface Service extends KubeObject {
+  spec?: { selector?: Record<string, string>; ports?: ServicePort[] };
+}
+
+export interface Lease extends KubeObject {
+  spec?: LeaseSpec;
+}
+
+export interface LeaseSpec {
+  holderIdentity?: string;
+  leaseDurationSeconds?: number;
+  /** MicroTime */
+  acquireTime?: string;
+  /** MicroTime */
+  renewTime?: string;
+  leaseTransitions?: number;
+}
+
+/** What an event or an owner reference points at. */
+export interface ObjectReference {
+  apiVersion: string;
+  kind: string;
+  name: string;
+  namespace?: string;
+  uid?: string;
+}
