@@ -1,0 +1,29 @@
+import type { AuditEntry, BehavioralEvent } from './audit-entry.ts';
+
+/** Events kept per entry, so that one request cannot fill the sidecar's memory; later ones still add to the facts. */
+const MAX_EVENTS = 500;
+
+/**
+ * The entry with the events recorded and their facts added to what its headers reported. A guardrail that was not
+ * invoked makes the list known without being in it; a tool counts as called whether it succeeded or not.
+ */
+export function applyEvents(entry: AuditEntry, events: readonly BehavioralEvent[]): AuditEntry {
+  if (events.length === 0) return entry;
+  const guardrails = events.filter((event) => event.type === 'guardrail');
+  const tools = events.filter((event) => event.type === 'tool');
+  const next: AuditEntry = { ...entry, events: [...(entry.events ?? []), ...events].slice(0, MAX_EVENTS) };
+  if (guardrails.length > 0) {
+    const invoked = guardrails.filter((event) => event.invoked).map((event) => event.guardrailType);
+    next.guardrailsInvoked = union(entry.guardrailsInvoked, invoked);
+  }
+  if (tools.length > 0) {
+    const called = tools.map((event) => event.name);
+    next.toolsCalled = union(entry.toolsCalled, called);
+  }
+  return next;
+}
+
+function union(known: readonly string[] | undefined, added: readonly string[]): string[] {
+  const names = known ?? [];
+  return [...names, ...new Set(added.filter((name) => !names.includes(name)))];
+}

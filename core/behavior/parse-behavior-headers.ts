@@ -1,0 +1,51 @@
+import { cut } from '../untrusted/fields.ts';
+import type { Behavior } from './audit-entry.ts';
+
+/** The response headers by which an agent reports behavior; read and removed by the proxy. */
+export const GUARDRAILS_HEADER = 'x-platform-guardrails-invoked';
+export const TOOLS_HEADER = 'x-platform-tools-called';
+export const CONFIRMED_HEADER = 'x-platform-user-confirmed';
+
+/** Bounds of one header's list: names beyond them are dropped, longer names cut. */
+const MAX_NAMES = 1000;
+const MAX_NAME_LENGTH = 500;
+
+/**
+ * Reads the behavioral headers of a response head or of its trailers.
+ * @param headers by lower-case name; a header that came several times as an array or joined by commas
+ */
+export function parseBehaviorHeaders(
+  headers: Readonly<Record<string, string | readonly string[] | undefined>>,
+): Behavior {
+  const behavior: Behavior = {};
+  const guardrails = headers[GUARDRAILS_HEADER];
+  const tools = headers[TOOLS_HEADER];
+  const confirmed = joined(headers[CONFIRMED_HEADER]).trim().toLowerCase();
+  if (guardrails !== undefined) behavior.guardrailsInvoked = namesIn(guardrails);
+  if (tools !== undefined) behavior.toolsCalled = namesIn(tools);
+  // Anything else than the two words is not reported: it must not pass for a confirmation, nor for a refusal.
+  if (confirmed === 'true' || confirmed === 'false') behavior.userConfirmed = confirmed === 'true';
+  return behavior;
+}
+
+/** Whether anything was reported; an empty list is something. */
+export function hasBehavior(behavior: Behavior): boolean {
+  return (
+    behavior.guardrailsInvoked !== undefined ||
+    behavior.toolsCalled !== undefined ||
+    behavior.userConfirmed !== undefined
+  );
+}
+
+/** A header that is present with an empty value is a fact: nothing was invoked. */
+function namesIn(value: string | readonly string[]): string[] {
+  const names = joined(value)
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
+  return names.slice(0, MAX_NAMES).map((name) => cut(name, MAX_NAME_LENGTH));
+}
+
+function joined(value: string | readonly string[] | undefined): string {
+  return typeof value === 'string' ? value : (value ?? []).join(',');
+}

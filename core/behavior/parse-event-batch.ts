@@ -1,0 +1,53 @@
+import {
+  fail,
+  flag,
+  integer,
+  INVALID,
+  isRecord,
+  list,
+  number,
+  object,
+  own,
+  parseWith,
+  text,
+  type Field,
+  type Parsed,
+} from '../untrusted/fields.ts';
+import type { BehavioralEvent, EventBatch } from './audit-entry.ts';
+
+/** Bounds of `POST /events`: bytes of the body, and events in it. */
+export const EVENT_BATCH_LIMITS = { bytes: 64 * 1024, events: 500 } as const;
+
+const name = text({ max: 500 });
+const count = integer({ min: 0 });
+
+/** One row per event variant: how its members read. */
+const VARIANTS: { [T in BehavioralEvent['type']]: Field<Omit<BehavioralEvent & { type: T }, 'type'>> } = {
+  guardrail: object(
+    { guardrailType: name, invoked: flag },
+    { blocked: flag, score: number({ min: -1e9, max: 1e9 }) },
+  ),
+  tool: object({ name }, { success: flag, latencyMs: number({ min: 0, max: 1e12 }) }),
+  model: object({ modelId: name, promptTokens: count, completionTokens: count }),
+  memory: object({}, { backend: name, ttlSeconds: integer({ min: 0 }), piiScrubbed: flag }),
+};
+
+const event: Field<BehavioralEvent> = (value, path, errors) => {
+  if (!isRecord(value)) return fail(errors, path, 'must be an object');
+  const type = own(value, 'type');
+  if (typeof type !== 'string' || !Object.hasOwn(VARIANTS, type))
+    return fail(errors, `${path}.type`, `must be one of ${Object.keys(VARIANTS).join(', ')}`);
+  const members = VARIANTS[type as BehavioralEvent['type']](value, path, errors);
+  return members === INVALID ? INVALID : ({ type, ...members } as BehavioralEvent);
+};
+
+const batch: Field<EventBatch> = object(
+  { requestId: text({ max: 128 }), events: list(event, { max: EVENT_BATCH_LIMITS.events }) },
+  // Recorded, not checked: an empty name must not make a batch invalid.
+  { agentName: text({ max: 500, cut: true }) },
+);
+
+/** Reads the body of `POST /events`; an invalid one is refused whole, with every reason. */
+export function parseEventBatch(value: unknown): Parsed<EventBatch> {
+  return parseWith(batch, value);
+}

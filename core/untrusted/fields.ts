@@ -1,0 +1,145 @@
+/**
+ * Reads JSON that others sent (heartbeats, event batches, proofs) into typed values and names everything that is wrong
+ * with it at once. Only own, named members are ever looked at, so a key such as `__proto__` is just unknown.
+ */
+export interface FieldError {
+  /** Such as `gap.issues[3].severity`; empty for the document itself. */
+  path: string;
+  message: string;
+}
+
+export type Parsed<T> = { ok: true; value: T } | { ok: false; errors: FieldError[] };
+
+export const INVALID: unique symbol = Symbol('invalid');
+
+/** One wanted shape: the value in its type, or INVALID with at least one error added. */
+export type Field<T> = (value: unknown, path: string, errors: FieldError[]) => T | typeof INVALID;
+
+type Shape<T> = { [K in keyof T]: Field<T[K]> };
+
+/** A body that is wrong everywhere must not become an answer of megabytes. */
+const MAX_ERRORS = 50;
+
+export function parseWith<T>(field: Field<T>, value: unknown): Parsed<T> {
+  const errors: FieldError[] = [];
+  const result = field(value, '', errors);
+  return result === INVALID ? { ok: false, errors } : { ok: true, value: result };
+}
+
+export function fail(errors: FieldError[], path: string, message: string): typeof INVALID {
+  if (errors.length < MAX_ERRORS) errors.push({ path, message });
+  return INVALID;
+}
+
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The own member `key`; what the prototype has is not there. */
+export function own(record: Record<string, unknown>, key: string): unknown {
+  return Object.hasOwn(record, key) ? record[key] : undefined;
+}
+
+/** At most `max` UTF-16 units, without half a surrogate pair at the end. */
+export function cut(text: string, max: number): string {
+  if (text.length <= max) return text;
+  const last = text.charCodeAt(max - 1);
+  return text.slice(0, last >= 0xd800 && last <= 0xdbff ? max - 1 : max);
+}
+
+/** Text of 1..max characters; with `cut`, longer text is cut and empty text is let through. */
+export function text(options: { max: number; cut?: boolean }): Field<string> {
+  return (value, path, errors) => {
+    if (typeof value !== 'string') return fail(errors, path, 'must be a string');
+    if (options.cut) return cut(value, options.max);
+    if (value.trim() === '') return fail(errors, path, 'must not be empty');
+    return value.length <= options.max
+      ? value
+      : fail(errors, path, `must have at most ${options.max} characters`);
+  };
+}
+
+export function oneOf<const V extends string | number>(values: readonly V[]): Field<V> {
+  return (value, path, errors) => {
+    const found = values.find((candidate) => candidate === value);
+    return found ?? fail(errors, path, `must be one of ${values.join(', ')}`);
+  };
+}
+
+export const flag: Field<boolean> = (value, path, errors) =>
+  typeof value === 'boolean' ? value : fail(errors, path, 'must be true or false');
+
+/** A finite number in the range, both ends included. */
+export function number(range: { min: number; max: number }): Field<number> {
+  return (value, path, errors) =>
+    typeof value === 'number' && value >= range.min && value <= range.max
+      ? value
+      : fail(errors, path, `must be a number from ${range.min} to ${range.max}`);
+}
+
+export function integer(range: { min: number; max?: number }): Field<number> {
+  const max = range.max ?? Number.MAX_SAFE_INTEGER;
+  const wanted = `must be an integer ${range.max === undefined ? `of at least ${range.min}` : `from ${range.min} to ${max}`}`;
+  return (value, path, errors) =>
+    Number.isSafeInteger(value) && (value as number) >= range.min && (value as number) <= max
+      ? (value as number)
+      : fail(errors, path, wanted);
+}
+
+const ISO_TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/;
+
+/** ISO 8601 with a time zone, normalised to UTC with milliseconds. */
+export const isoTime: Field<string> = (value, path, errors) => {
+  const at = typeof value === 'string' && ISO_TIME.test(value) ? Date.parse(value) : Number.NaN;
+  return Number.isNaN(at)
+    ? fail(errors, path, 'must be an ISO 8601 time with a time zone')
+    : new Date(at).toISOString();
+};
+
+/** A list; over `max` it is an error, or cut where `cut` says so. */
+export function list<T>(of: Field<T>, options: { max: number; cut?: boolean }): Field<T[]> {
+  return (value, path, errors) => {
+    if (!Array.isArray(value)) return fail(errors, path, 'must be a list');
+    if (value.length > options.max && !options.cut)
+      return fail(errors, path, `must have at most ${options.max} entries`);
+    const kept = (value as unknown[]).slice(0, options.max);
+    const items = kept.map((item, index) => of(item, `${path}[${index}]`, errors));
+    return items.includes(INVALID) ? INVALID : (items as T[]);
+  };
+}
+
+/** `null` and an absent member read as null. */
+export function nullable<T>(of: Field<T>): Field<T | null> {
+  return (value, path, errors) => (value === undefined || value === null ? null : of(value, path, errors));
+}
+
+export function withDefault<T>(of: Field<T>, fallback: T): Field<T> {
+  return (value, path, errors) =>
+    value === undefined || value === null ? fallback : of(value, path, errors);
+}
+
+/**
+ * An object with `required` members and `optional` ones (absent or null: left out). Unknown members are ignored: a
+ * newer sender may know more.
+ */
+export function object<R extends object, O extends object = object>(
+  required: Shape<R>,
+  optional?: Shape<O>,
+): Field<R & Partial<O>> {
+  return (value, path, errors) => {
+    if (!isRecord(value)) return fail(errors, path, 'must be an object');
+    const result: Record<string, unknown> = {};
+    let valid = true;
+    const read = (key: string, field: Field<unknown>, member: unknown): void => {
+      const parsed = field(member, path === '' ? key : `${path}.${key}`, errors);
+      if (parsed === INVALID) valid = false;
+      else result[key] = parsed;
+    };
+    for (const [key, field] of Object.entries<Field<unknown>>(required)) read(key, field, own(value, key));
+    for (const [key, field] of Object.entries<Field<unknown>>(optional ?? {})) {
+      const member = own(value, key);
+      if (member !== undefined && member !== null) read(key, field, member);
+    }
+    return valid ? (result as R & Partial<O>) : INVALID;
+  };
+}
