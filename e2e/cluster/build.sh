@@ -3,11 +3,23 @@
 #
 # Idempotent: a binary whose stamp names the wanted version is left alone, so a second run takes a tenth of a second.
 #   ONLY="etcd kube-apiserver kubectl opa"   builds just these (the level of control.sh)
+#   E2E_KUBECONFIG=...   a cluster is there already: no node's binaries; without Go the kubectl and helm of this machine do
 # Needs Go and gcc. On Debian as root it installs what runc and the node need; elsewhere it says what is missing.
 set -euo pipefail
 . "$(dirname "$(readlink -f "$0")")/layout.sh"
 
-ALL="etcd kube-apiserver kubectl opa helm kube-controller-manager kube-scheduler kubelet kube-proxy containerd containerd-shim-runc-v2 ctr cni runc coredns kwok"
+CONTROL="etcd kube-apiserver kubectl opa helm kube-controller-manager kube-scheduler"
+ALL="$CONTROL kubelet kube-proxy containerd containerd-shim-runc-v2 ctr cni runc coredns kwok"
+if [ -n "${E2E_KUBECONFIG:-}" ]; then
+  ONLY=${ONLY:-$CONTROL}
+  if ! command -v go >/dev/null; then
+    for name in kubectl helm; do
+      command -v "$name" >/dev/null || { echo "build.sh: neither Go nor $name is there" >&2; exit 1; }
+    done
+    echo "Go is missing: the cluster of E2E_KUBECONFIG is driven with the kubectl and helm of this machine"
+    exit 0
+  fi
+fi
 ONLY=${ONLY:-$ALL}
 MODULES=$CLUSTER_CACHE/build   # one small wrapper module per upstream module
 STAMPS=$BIN/.stamps
@@ -153,7 +165,10 @@ if want cni; then
 fi
 
 if want runc; then
-  # The node's own tools, beside runc: they are used by kubelet, kube-proxy and the CNI plugins.
+  # The node's own tools, beside runc: for its scripts, the kubelet, kube-proxy and the CNI plugins.
+  need gcc gcc libc6-dev
+  need openssl openssl
+  need pgrep procps
   need ip iproute2
   need iptables iptables
   need nft nftables

@@ -56,7 +56,8 @@ start_servers() {
   "$CLUSTER_DIR/pki.sh" "$DIR/pki" "https://127.0.0.1:$port"
   etcd_command "$DIR/etcd" "$etcd_port"
   start etcd
-  apiserver_command "$DIR/pki" "$etcd_port" "$port" --bind-address 127.0.0.1 --endpoint-reconciler-type none --authorization-mode RBAC
+  apiserver_command "$DIR/pki" "$etcd_port" "$port" --bind-address 127.0.0.1 --advertise-address 127.0.0.1 \
+    --endpoint-reconciler-type none --authorization-mode RBAC
   start kube-apiserver
 }
 

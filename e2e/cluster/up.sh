@@ -31,8 +31,8 @@ echo "$holder" > "$RUN/holder.pid"
 cat > "$RUN/in" <<X
 #!/bin/bash
 # Runs a command inside the cluster '$NAME', in the caller's working directory.
-export KUBECONFIG=$RUN/kubeconfig PATH=$BIN:\$PATH CONTAINERD_ADDRESS=$RUN/containerd.sock CONTAINERD_NAMESPACE=k8s.io
-exec nsenter -t \$(cat $RUN/init.pid) -m -p -n -u -i --wd="\$PWD" -- "\$@"
+export KUBECONFIG="$RUN/kubeconfig" PATH="$BIN:\$PATH" CONTAINERD_ADDRESS="$RUN/containerd.sock" CONTAINERD_NAMESPACE=k8s.io
+exec nsenter -t "\$(cat "$RUN/init.pid")" -m -p -n -u -i --wd="\$PWD" -- "\$@"
 X
 chmod +x "$RUN/in"
 

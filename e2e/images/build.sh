@@ -8,6 +8,10 @@
 #   ONLY="sidecar webhook"   just these targets
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
+if [ -n "${E2E_KUBECONFIG:-}" ]; then
+  echo "E2E_KUBECONFIG is set: its cluster takes the images from E2E_IMAGE_PREFIX and E2E_IMAGE_TAG"
+  exit 0
+fi
 . "$here/../cluster/layout.sh"
 . "$here/oci.sh"
 ROOT=$(dirname "$(dirname "$here")")

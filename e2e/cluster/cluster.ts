@@ -1,0 +1,85 @@
+// The cluster under the e2e suites: the one that E2E_KUBECONFIG names, else one of our own, thrown away afterwards.
+import { randomBytes } from 'node:crypto';
+import { accessSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { CLUSTER_CACHE } from '../../testing/cluster-binary.ts';
+import { forwardByKubectl, forwardInside, type Forward } from './forward.ts';
+import { hold } from './hold.ts';
+import { run, type RunOptions, type RunResult } from './run.ts';
+
+export interface Cluster {
+  /** For commands run with `exec`; from outside, the API server of an own cluster cannot be reached. */
+  kubeconfig: string;
+  /**
+   * Runs a command where the cluster's pods and Services can be reached by address (own cluster), or on this machine
+   * (E2E_KUBECONFIG), with KUBECONFIG set and kubectl and helm on the PATH. Returns the exit code, whatever it is.
+   */
+  exec: (command: readonly string[], options?: Omit<RunOptions, 'env'>) => Promise<RunResult>;
+  /** A loopback port in front of a Service's port, for as long as it is not closed. Throws when there is no such Service. */
+  forward: (service: { namespace: string; name: string; port: number }) => Promise<Forward>;
+  /** The image of one part (`sidecar`, `operator`, `webhook`, `control-plane`, `opa`, ...) that the cluster can run. */
+  imageRef: (part: string) => string;
+  /** Ends an own cluster without a trace; does nothing to another one. */
+  close: () => Promise<void>;
+}
+
+export interface ClusterOptions {
+  /** Further flags of an own cluster's API server, an audit log for one. Another one's are left as they are. */
+  apiServerArgs?: readonly string[];
+  env?: NodeJS.ProcessEnv;
+}
+
+/** Starts a cluster in about ten seconds. Throws with the end of its logs when it does not come up. */
+export async function startCluster(options: ClusterOptions = {}): Promise<Cluster> {
+  const { apiServerArgs = [], env = process.env } = options;
+  const existing = env['E2E_KUBECONFIG'];
+  return existing === undefined || existing === '' ? own(apiServerArgs, env) : external(existing, env);
+}
+
+async function own(apiServerArgs: readonly string[], env: NodeJS.ProcessEnv): Promise<Cluster> {
+  const name = `e2e-${process.pid}-${randomBytes(2).toString('hex')}`;
+  const held = await hold('cluster', { NAME: name, APISERVER_EXTRA: apiServerArgs.join(' ') });
+  const folder = join(CLUSTER_CACHE, `run-${name}`);
+  const inside = join(folder, 'in');
+  const exec: Cluster['exec'] = (command, execOptions) =>
+    run([inside, ...command], { ...execOptions, env: withTools(env) });
+  return {
+    kubeconfig: join(folder, 'kubeconfig'),
+    exec,
+    forward: async ({ namespace, name, port }) =>
+      forwardInside(inside, folder, { host: await clusterIpOf(exec, namespace, name), port }),
+    imageRef: (part) => `localhost/agent-compliance/${part}:dev`,
+    close: held.close,
+  };
+}
+
+function external(kubeconfig: string, env: NodeJS.ProcessEnv): Cluster {
+  try {
+    accessSync(kubeconfig);
+  } catch (cause) {
+    throw new Error(`E2E_KUBECONFIG: ${kubeconfig} cannot be read`, { cause });
+  }
+  const prefix = env['E2E_IMAGE_PREFIX'] ?? 'localhost/agent-compliance';
+  const tag = env['E2E_IMAGE_TAG'] ?? 'dev';
+  const tools = { ...withTools(env), KUBECONFIG: kubeconfig };
+  return {
+    kubeconfig,
+    exec: (command, execOptions) => run(command, { ...execOptions, env: tools }),
+    forward: ({ namespace, name, port }) =>
+      forwardByKubectl(['kubectl', '-n', namespace, 'port-forward', `svc/${name}`, `:${port}`], tools),
+    imageRef: (part) => `${prefix}/${part}:${tag}`,
+    close: () => Promise.resolve(),
+  };
+}
+
+async function clusterIpOf(exec: Cluster['exec'], namespace: string, name: string): Promise<string> {
+  const path = '-o=jsonpath={.spec.clusterIP}';
+  const { stdout, stderr, code } = await exec(['kubectl', '-n', namespace, 'get', 'service', name, path]);
+  if (code !== 0) throw new Error(`Service ${namespace}/${name}: ${stderr}`);
+  return stdout;
+}
+
+/** `node` is the one that runs this, `kubectl` and `helm` are the cluster's own where they are built. */
+function withTools(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return { ...env, PATH: [dirname(process.execPath), join(CLUSTER_CACHE, 'bin'), env['PATH']].join(':') };
+}

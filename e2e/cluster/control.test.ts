@@ -1,0 +1,112 @@
+import { expect, test } from '@jest/globals';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { clusterBinary } from '../../testing/cluster-binary.ts';
+import { startControlPlane, whyNoControlPlane, type ControlPlane } from './control.ts';
+import { run } from './run.ts';
+
+const onOneThatCanRun = whyNoControlPlane() === undefined ? test : test.skip;
+
+interface AuditEvent {
+  stage: string;
+  verb: string;
+  user: { username: string };
+  objectRef?: { resource: string };
+}
+
+const kubectl = (kubeconfig: string, ...args: string[]) =>
+  run([clusterBinary('kubectl'), '--kubeconfig', kubeconfig, ...args]);
+
+onOneThatCanRun(
+  'control planes run side by side on their own ports, and are gone with their files when closed',
+  async () => {
+    const both = await Promise.all([startControlPlane(), startControlPlane()]);
+    const states = await Promise.all(
+      both.map(({ kubeconfig }) => kubectl(kubeconfig, 'get', '--raw', '/readyz')),
+    );
+    expect(states).toEqual([
+      { stdout: 'ok', stderr: '', code: 0 },
+      { stdout: 'ok', stderr: '', code: 0 },
+    ]);
+    expect(both[0].url).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/);
+    expect(both[0].url).not.toBe(both[1].url);
+
+    await Promise.all(both.map((each: ControlPlane) => each.close()));
+
+    await Promise.all(
+      both.map(({ url }) => expect(fetch(url)).rejects.toMatchObject({ cause: { code: 'ECONNREFUSED' } })),
+    );
+    expect(both.map(({ kubeconfig }) => existsSync(dirname(dirname(kubeconfig))))).toEqual([false, false]);
+  },
+  60_000,
+);
+
+onOneThatCanRun(
+  'controllers make the Pods of a Deployment, and flags for an audit log reach the API server',
+  async () => {
+    const scratch = await mkdtemp(join(tmpdir(), 'agent-compliance-audit-'));
+    const log = join(scratch, 'audit.log');
+    const policy = join(scratch, 'policy.yaml');
+    await writeFile(policy, 'apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n');
+    const controlPlane = await startControlPlane({
+      controllers: true,
+      apiServerArgs: [`--audit-policy-file=${policy}`, `--audit-log-path=${log}`],
+    });
+    try {
+      const { kubeconfig } = controlPlane;
+      await kubectl(kubeconfig, 'create', 'deployment', 'web', '--image=none');
+      const created = await kubectl(
+        kubeconfig,
+        'wait',
+        '--for=create',
+        'pod',
+        '-l',
+        'app=web',
+        '--timeout=20s',
+      );
+      expect(created).toMatchObject({ code: 0 });
+      const events = (await readFile(log, 'utf8')).trim().split('\n');
+      const creations = events
+        .map((line) => JSON.parse(line) as AuditEvent)
+        .filter(
+          ({ verb, stage, objectRef }) =>
+            verb === 'create' && stage === 'ResponseComplete' && objectRef?.resource === 'pods',
+        );
+      expect(creations.map(({ user }) => user.username)).toEqual([
+        'system:serviceaccount:kube-system:replicaset-controller',
+      ]);
+    } finally {
+      await controlPlane.close();
+      await rm(scratch, { recursive: true });
+    }
+  },
+  60_000,
+);
+
+onOneThatCanRun(
+  'a control plane ends when the process that started it is killed',
+  async () => {
+    const script = `
+      import { startControlPlane } from ${JSON.stringify(join(import.meta.dirname, 'control.ts'))};
+      console.log((await startControlPlane()).url);`;
+    const child = spawn(process.execPath, ['--input-type=module', '--eval', script], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const [url] = (await once(child.stdout.setEncoding('utf8'), 'data')) as [string];
+    child.kill('SIGKILL');
+    const answers = () =>
+      fetch(url.trim()).then(
+        () => true,
+        (error: { cause?: { code?: string } }) => error.cause?.code !== 'ECONNREFUSED',
+      );
+    const deadline = Date.now() + 10_000;
+    while ((await answers()) && Date.now() < deadline) await sleep(100);
+    expect(await answers()).toBe(false);
+  },
+  60_000,
+);
