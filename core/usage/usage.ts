@@ -44,7 +44,13 @@ export interface UsageTotals {
   costTodayUsd?: number;
 }
 
+/** One call of a model and what it used. */
+export interface ModelCall {
+  modelId: string;
+  promptTokens: number;
+  completionTokens: number;
+  totalTokens: number;
+}
+
 /** Usage of one proxied request: counted from the wire, or the reason why it is not known. */
-export type RequestUsage =
-  | { modelId: string; promptTokens: number; completionTokens: number; totalTokens: number }
-  | { unavailable: string };
+export type RequestUsage = ModelCall | { unavailable: string };

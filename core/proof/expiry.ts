@@ -1,0 +1,14 @@
+import type { ProofRecord } from './proof.ts';
+
+/** Whether the proof no longer counts at `at`. */
+export function hasExpired(proof: ProofRecord, at: Date): boolean {
+  return proof.expiresAt !== undefined && Date.parse(proof.expiresAt) <= at.getTime();
+}
+
+/** The records as they go over the wire: an elapsed one stays listed and says so. */
+export function withExpiry(proofs: readonly ProofRecord[], at: Date): ProofRecord[] {
+  return proofs.map((proof) => {
+    const { expired: _, ...record } = proof;
+    return hasExpired(proof, at) ? { ...record, expired: true } : record;
+  });
+}

@@ -1,0 +1,27 @@
+import { isoTime, object, parseWith, text, type FieldError } from '../untrusted/fields.ts';
+import type { ProofRecord, ProofSubmission } from './proof.ts';
+
+const words = text({ max: 2048 });
+
+const submission = object<Pick<ProofSubmission, 'verifiedBy' | 'method'>, { expiresAt: string }>(
+  { verifiedBy: words, method: words },
+  { expiresAt: isoTime },
+);
+
+/** Reads the body of `POST /proof/rule/:ruleId`; a proof that has already expired is refused. */
+export function parseProofSubmission(
+  value: unknown,
+  now: Date,
+): { ok: true; submission: ProofSubmission } | { ok: false; errors: FieldError[] } {
+  const parsed = parseWith(submission, value);
+  if (!parsed.ok) return parsed;
+  const { expiresAt } = parsed.value;
+  if (expiresAt !== undefined && Date.parse(expiresAt) <= now.getTime())
+    return { ok: false, errors: [{ path: 'expiresAt', message: 'must not be in the past' }] };
+  return { ok: true, submission: parsed.value };
+}
+
+/** The record that a submission becomes. */
+export function proofRecordOf(ruleId: string, submission: ProofSubmission, verifiedAt: Date): ProofRecord {
+  return { ruleId, ...submission, verifiedAt: verifiedAt.toISOString() };
+}

@@ -1,0 +1,45 @@
+import type { ModelCall, UsageTotals } from './usage.ts';
+
+/** What one instance used on one UTC day. */
+export interface DayTotals {
+  /** UTC day, YYYY-MM-DD. */
+  day: string;
+  promptTokens: number;
+  completionTokens: number;
+  totalTokens: number;
+}
+
+/** The manifest's `model.costControls.usdPerMillionTokens`. */
+export interface TokenPrice {
+  input: number;
+  output: number;
+}
+
+/** The UTC day of an instant, YYYY-MM-DD. */
+export function dayOf(at: Date): string {
+  return at.toISOString().slice(0, 10);
+}
+
+export function emptyDay(at: Date): DayTotals {
+  return { day: dayOf(at), promptTokens: 0, completionTokens: 0, totalTokens: 0 };
+}
+
+/** The totals with calls that ended at `at`; the first call of a new UTC day starts from zero. */
+export function addToDay(totals: DayTotals, calls: readonly ModelCall[], at: Date): DayTotals {
+  const sum = totals.day === dayOf(at) ? { ...totals } : emptyDay(at);
+  for (const call of calls) {
+    sum.promptTokens += call.promptTokens;
+    sum.completionTokens += call.completionTokens;
+    sum.totalTokens += call.totalTokens;
+  }
+  return sum;
+}
+
+/** The totals of the day of `at`. Without a price the cost is not known, and absent. */
+export function totalsToday(totals: DayTotals, at: Date, price?: TokenPrice): UsageTotals {
+  const today = totals.day === dayOf(at) ? totals : emptyDay(at);
+  const tokensToday = today.totalTokens;
+  if (price === undefined) return { tokensToday };
+  const costTodayUsd = (today.promptTokens * price.input + today.completionTokens * price.output) / 1e6;
+  return { tokensToday, costTodayUsd };
+}

@@ -1,0 +1,19 @@
+import type { AuditEntry } from '../behavior/audit-entry.ts';
+import { callsOf } from './entry-usage.ts';
+import type { RingUsageReport } from './usage.ts';
+import { addCalls, emptyWindow } from './usage-window.ts';
+
+/** `GET /usage` from the audit ring. An answer whose usage is not known is counted apart, never as 0 tokens. */
+export function ringUsageReport(entries: readonly AuditEntry[]): RingUsageReport {
+  const calls = entries.map(callsOf);
+  const totals = addCalls(emptyWindow(''), calls.flat());
+  return {
+    source: 'audit-ring',
+    models: totals.models.map(({ modelId, totalTokens, callCount }) => ({ modelId, totalTokens, callCount })),
+    totalTokens: totals.totalTokens,
+    totalCalls: totals.totalCalls,
+    sampleSize: calls.filter((ofEntry) => ofEntry.length > 0).length,
+    callsWithoutUsage: entries.filter((entry) => entry.usage !== undefined && callsOf(entry).length === 0)
+      .length,
+  };
+}

@@ -1,0 +1,66 @@
+/**
+ * Cuts a stream of server-sent events into the data of its events, whatever the chunks' borders. Holds one unfinished
+ * event of at most `maxLength` UTF-16 units; a longer one is skipped whole.
+ */
+export interface SseData {
+  write(text: string): void;
+  /** An event that the stream's end left without its blank line still counts: many servers end so. */
+  end(): void;
+}
+
+const LINE_END = /\r\n|\n|\r/g;
+
+export function createSseData(onData: (data: string) => void, maxLength: number): SseData {
+  /** The unfinished line; only new text is ever searched, so that a long line in small pieces stays cheap. */
+  let pieces: string[] = [];
+  let data: string[] = [];
+  let held = 0;
+  let skipping = false;
+  let afterCarriageReturn = false;
+
+  const finishEvent = (): void => {
+    if (data.length > 0 && !skipping) onData(data.join('\n'));
+    data = [];
+    held = 0;
+    skipping = false;
+  };
+  const hold = (piece: string): void => {
+    held += piece.length;
+    if (!skipping) pieces.push(piece);
+    if (held <= maxLength) return;
+    skipping = true;
+    data = [];
+    // What remains says that the line is not blank, and so not the end of the event.
+    pieces = [':'];
+  };
+  const finishLine = (): void => {
+    const line = pieces.join('');
+    pieces = [];
+    if (line === '') {
+      finishEvent();
+      return;
+    }
+    if (skipping) return;
+    if (line.startsWith('data:')) data.push(line.slice(line.startsWith('data: ') ? 6 : 5));
+    else held -= line.length;
+  };
+
+  return {
+    write(text) {
+      if (text === '') return;
+      let start = afterCarriageReturn && text.startsWith('\n') ? 1 : 0;
+      LINE_END.lastIndex = start;
+      for (let found = LINE_END.exec(text); found !== null; found = LINE_END.exec(text)) {
+        if (found.index > start) hold(text.slice(start, found.index));
+        finishLine();
+        start = LINE_END.lastIndex;
+      }
+      if (start < text.length) hold(text.slice(start));
+      afterCarriageReturn = text.endsWith('\r');
+    },
+    end() {
+      if (pieces.length > 0) finishLine();
+      finishEvent();
+    },
+  };
+}
