@@ -1,12 +1,20 @@
 // One bundle per process into dist/<part>/main.js, plus the reporter as a library in both module systems.
 // CommonJS for the processes: express and winston call require() of builtins, which an ESM bundle cannot.
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { build } from 'esbuild';
 
 const root = dirname(import.meta.dirname);
 const version = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).version;
-const PROCESSES = ['sidecar', 'operator', 'webhook', 'control-plane', 'cli'];
+/** Entry folder to the folder under dist/. */
+const PROCESSES = {
+  sidecar: 'sidecar',
+  operator: 'operator',
+  webhook: 'webhook',
+  'control-plane': 'control-plane',
+  cli: 'cli',
+  'examples/agents': 'example-agents',
+};
 
 const common = {
   absWorkingDir: root,
@@ -21,8 +29,8 @@ const common = {
   define: { PRODUCT_VERSION: JSON.stringify(version) },
 };
 
-async function buildProcess(part) {
-  const entry = `${part}/main.ts`;
+async function buildProcess([folder, part]) {
+  const entry = `${folder}/main.ts`;
   if (!existsSync(join(root, entry))) return;
   const outfile = `dist/${part}/main.js`;
   const banner = part === 'cli' ? { js: '#!/usr/bin/env node' } : {};
@@ -55,7 +63,8 @@ function report(file) {
     console.log(`${file}  ${(statSync(join(root, file)).size / 1024).toFixed(0)} KiB`);
 }
 
-rmSync(join(root, 'dist'), { recursive: true, force: true });
-mkdirSync(join(root, 'dist'), { recursive: true });
+// dist/ is written over, not emptied: a process that runs from it keeps its file until the new one is there.
+mkdirSync(join(root, 'dist/schema'), { recursive: true });
 writeFileSync(join(root, 'dist/package.json'), '{ "type": "commonjs" }\n');
-await Promise.all([...PROCESSES.map(buildProcess), buildReporter()]);
+await Promise.all([...Object.entries(PROCESSES).map(buildProcess), buildReporter()]);
+copyFileSync(join(root, 'core/manifest/agent.schema.generated.json'), join(root, 'dist/schema/agent.schema.json'));
