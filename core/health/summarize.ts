@@ -1,0 +1,63 @@
+import type { Check, CheckCategory, CheckSeverity, HealthStatus, HealthSummary } from './health.ts';
+
+/**
+ * Every check is in exactly one of the four numbers: `failed` are failures that make the report unhealthy (severity
+ * error), `warnings` those that do not (severity warning or info).
+ */
+export function summaryOf(checks: readonly Check[]): HealthSummary {
+  const count = (matches: (check: Check) => boolean): number => checks.filter(matches).length;
+  return {
+    passed: count((check) => check.status === 'pass'),
+    failed: count((check) => check.status === 'fail' && check.severity === 'error'),
+    warnings: count((check) => check.status === 'fail' && check.severity !== 'error'),
+    skipped: count((check) => check.status === 'skip'),
+  };
+}
+
+export function healthStatusOf(checks: readonly Check[]): HealthStatus {
+  const hasFailed = (severity: CheckSeverity): boolean =>
+    checks.some((check) => check.status === 'fail' && check.severity === severity);
+  if (hasFailed('error')) return 'unhealthy';
+  return hasFailed('warning') ? 'degraded' : 'healthy';
+}
+
+/** The prefixes of check ids and what they mean. `agent:` is the sidecar's word for the agent's own port. */
+const CATEGORIES: Readonly<Record<string, CheckCategory>> = {
+  env: 'env',
+  model: 'model',
+  service: 'service',
+  agent: 'service',
+  tool: 'tool',
+  memory: 'memory',
+  mcp: 'mcp',
+  file: 'file',
+  secret: 'secret',
+  tracing: 'tracing',
+};
+
+/** The category that a check id names by its prefix; null: no such kind of check. */
+export function categoryOf(id: string): CheckCategory | null {
+  const colon = id.indexOf(':');
+  const prefix = id.slice(0, Math.max(colon, 0));
+  return Object.hasOwn(CATEGORIES, prefix) ? (CATEGORIES[prefix] ?? null) : null;
+}
+
+const SEVERITIES: Readonly<Record<CheckCategory, CheckSeverity>> = {
+  env: 'error',
+  model: 'error',
+  service: 'warning',
+  memory: 'warning',
+  mcp: 'warning',
+  file: 'warning',
+  secret: 'warning',
+  tool: 'info',
+  tracing: 'info',
+};
+
+/** The severity of a check, whoever made it; a service that the manifest calls critical is an error. */
+export function severityOf(
+  check: { id: string; category: CheckCategory },
+  criticalServices: ReadonlySet<string>,
+): CheckSeverity {
+  return criticalServices.has(check.id) ? 'error' : SEVERITIES[check.category];
+}

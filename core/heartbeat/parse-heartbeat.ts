@@ -1,0 +1,156 @@
+import type { OutcomeCounts } from '../behavior/audit-entry.ts';
+import { isRuleId } from '../audit/rules.ts';
+import type { GapReport, Issue } from '../gap/gap.ts';
+import { gradeOf } from '../gap/grade.ts';
+import type { HealthReport, HealthStatus, HealthSummary, ReadyStatus } from '../health/health.ts';
+import { checkList } from '../health/parse-health-report.ts';
+import { summaryOf } from '../health/summarize.ts';
+import type { ProofRecord } from '../proof/proof.ts';
+import {
+  integer,
+  isoTime,
+  list,
+  nullable,
+  number,
+  object,
+  oneOf,
+  parseWith,
+  text,
+  withDefault,
+  type Field,
+  type FieldError,
+} from '../untrusted/fields.ts';
+import { usageWindow } from '../usage/parse-usage-report.ts';
+import type { UsageTotals } from '../usage/usage.ts';
+import { POLICY_MODES, type Heartbeat } from './heartbeat.ts';
+
+export type ParsedHeartbeat = { ok: true; heartbeat: Heartbeat } | { ok: false; errors: FieldError[] };
+
+/** More entries than these are left out, longer texts cut: a heartbeat that is too talkative still reports. */
+const MAX_ISSUES = 1000;
+const MAX_PROOFS = 100;
+const MAX_TEXT = 500;
+
+const words = text({ max: MAX_TEXT, cut: true });
+const count = integer({ min: 0 });
+
+/** The HealthReport's words, and the readiness words for the same. */
+const STATUS: Readonly<Record<HealthStatus | ReadyStatus, HealthStatus>> = {
+  healthy: 'healthy',
+  ready: 'healthy',
+  degraded: 'degraded',
+  unhealthy: 'unhealthy',
+  'not-ready': 'unhealthy',
+};
+
+const health = object(
+  {
+    status: oneOf(['healthy', 'degraded', 'unhealthy', 'ready', 'not-ready']),
+    checks: checkList,
+  },
+  {
+    agentName: words,
+    timestamp: isoTime,
+    summary: object<HealthSummary>({ passed: count, failed: count, warnings: count, skipped: count }),
+  },
+);
+
+const issue = object<Omit<Issue, 'message' | 'source'>, Pick<Required<Issue>, 'message' | 'source'>>(
+  {
+    severity: oneOf(['critical', 'high', 'medium', 'low']),
+    property: text({ max: MAX_TEXT }),
+    description: words,
+    recommendation: withDefault(words, ''),
+  },
+  { message: words, source: oneOf(['policy', 'llm']) },
+);
+
+const source = oneOf(['manifest-static', 'agent-sdk']);
+
+const gap = object(
+  { score: number({ min: 0, max: 100 }), issues: list(issue, { max: MAX_ISSUES, cut: true }) },
+  { source },
+);
+
+const proof = object<
+  Pick<ProofRecord, 'ruleId' | 'verifiedBy' | 'method' | 'verifiedAt'>,
+  { expiresAt: string }
+>(
+  {
+    ruleId: text({ max: 100 }),
+    verifiedBy: text({ max: 2048 }),
+    method: text({ max: 2048 }),
+    verifiedAt: isoTime,
+  },
+  { expiresAt: isoTime },
+);
+
+const totals = object<Pick<UsageTotals, 'tokensToday'>, { costTodayUsd: number }>(
+  { tokensToday: count },
+  { costTodayUsd: number({ min: 0, max: 1e12 }) },
+);
+
+const outcomes = object<OutcomeCounts>({ allow: count, deny: count, failOpen: count, notEvaluated: count });
+
+const DEFAULT_INTERVAL_SECONDS = 30;
+
+const heartbeat = object({
+  version: withDefault(oneOf([1]), 1),
+  instance: withDefault(text({ max: 253 }), 'default'),
+  seq: nullable(count),
+  intervalSeconds: withDefault(integer({ min: 1, max: 86_400 }), DEFAULT_INTERVAL_SECONDS),
+  sentAt: nullable(isoTime),
+  source: nullable(source),
+  health,
+  gap,
+  proof: withDefault(list(proof, { max: MAX_PROOFS, cut: true }), []),
+  proofRevision: withDefault(count, 0),
+  usage: nullable(usageWindow),
+  totals: nullable(totals),
+  outcomes: nullable(outcomes),
+  policyMode: nullable(oneOf(POLICY_MODES)),
+  policyState: nullable(oneOf(['none', 'unreachable', 'not-loaded', 'answered'])),
+  manifestHash: nullable(text({ max: 128 })),
+  model: nullable(object({ provider: text({ max: 200 }), id: text({ max: 200 }) })),
+  sidecarVersion: nullable(text({ max: 64 })),
+  startedAt: nullable(isoTime),
+});
+
+/**
+ * Reads the body of a heartbeat. `health` and `gap` are required, the rest defaults, so that a plain reporter can push;
+ * everything that is wrong is named. The grade is what the score says, whatever was sent.
+ */
+export function parseHeartbeat(value: unknown): ParsedHeartbeat {
+  const parsed = parseWith(heartbeat, value);
+  if (!parsed.ok) return parsed;
+  const sent = parsed.value;
+  const told: GapReport['source'] = sent.source ?? sent.gap.source ?? 'manifest-static';
+  return {
+    ok: true,
+    heartbeat: {
+      ...sent,
+      source: told,
+      health: healthOf(sent.health, sent.sentAt),
+      gap: gapOf(sent.gap, told),
+      // A sender of another version may know rules that are not known here.
+      proof: sent.proof.filter((record) => isRuleId(record.ruleId)),
+    },
+  };
+}
+
+type Sent<F> = F extends Field<infer T> ? T : never;
+
+function healthOf(sent: Sent<typeof health>, sentAt: string | null): HealthReport {
+  return {
+    agentName: sent.agentName ?? '',
+    timestamp: sent.timestamp ?? sentAt ?? new Date(0).toISOString(),
+    status: STATUS[sent.status],
+    summary: sent.summary ?? summaryOf(sent.checks),
+    checks: sent.checks,
+  };
+}
+
+function gapOf(sent: Sent<typeof gap>, told: GapReport['source']): GapReport {
+  const score = Math.round(sent.score);
+  return { score, grade: gradeOf(score), source: told, issues: sent.issues };
+}
