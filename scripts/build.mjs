@@ -67,4 +67,7 @@ function report(file) {
 mkdirSync(join(root, 'dist/schema'), { recursive: true });
 writeFileSync(join(root, 'dist/package.json'), '{ "type": "commonjs" }\n');
 await Promise.all([...Object.entries(PROCESSES).map(buildProcess), buildReporter()]);
-copyFileSync(join(root, 'core/manifest/agent.schema.generated.json'), join(root, 'dist/schema/agent.schema.json'));
+copyFileSync(
+  join(root, 'core/manifest/agent.schema.generated.json'),
+  join(root, 'dist/schema/agent.schema.json'),
+);
