@@ -8,9 +8,12 @@ set -uo pipefail
 NAME=${NAME:-e2e}
 RUN=$(run_dir "$NAME") || exit 2
 
-for file in init.pid holder.pid; do
-  pid=$(cat "$RUN/$file" 2>/dev/null) || continue
-  if [ -n "$pid" ] && runs "$pid" "node.sh $NAME"; then kill_and_wait "$pid" || exit 1; fi
+# The holder is unshare; its child is the first process inside. up.sh may have died before it wrote the child's number down.
+holder=$(cat "$RUN/holder.pid" 2>/dev/null) || holder=
+init=$(cat "$RUN/init.pid" 2>/dev/null) || init=
+if [ -n "$holder" ] && [ -z "$init" ]; then init=$(pgrep -P "$holder" -f node.sh) || init=; fi
+for pid in $init $holder; do
+  if runs "$pid" "node.sh $NAME"; then kill_and_wait "$pid" || exit 1; fi
 done
 remove_cgroup "$NAME" || exit 1
 rm -rf "$RUN"

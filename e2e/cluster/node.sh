@@ -16,6 +16,17 @@ lap() { echo "$((($(date +%s%N) - started) / 1000000)) ms  $*"; }
 
 start() { "${COMMAND[@]}" > "$RUN/log/$1.log" 2>&1 < /dev/null & }
 
+# api_ready - waits for the API server, but not for one that has died of a wrong flag
+api_ready() {
+  for _ in $(seq 600); do
+    kubectl get --raw /readyz > /dev/null 2>&1 && return
+    alive "$apiserver" || { echo "kube-apiserver has ended, see its log"; return 1; }
+    sleep 0.1
+  done
+  echo "kube-apiserver does not become ready"
+  return 1
+}
+
 # Private to the cluster, but shared inside it: containerd and the kubelet pass mounts to each other.
 mounts() {
   mount --make-rprivate /
@@ -64,6 +75,7 @@ control_plane() {
     --kubelet-certificate-authority "$PKI/ca.crt" \
     --kubelet-client-certificate "$PKI/apiserver-kubelet.crt" --kubelet-client-key "$PKI/apiserver-kubelet.key"
   start kube-apiserver
+  apiserver=$!
 }
 
 # overlayfs, except where the cache itself lies on an overlay (in a container): there files are copied.
@@ -183,7 +195,7 @@ control_plane
 lap "namespaces, network, keys"
 container_runtime
 lap "containerd, images imported"
-until_ok 60 kubectl get --raw /readyz
+api_ready
 lap "API server"
 controller_manager_command "$PKI"
 start kube-controller-manager

@@ -1,0 +1,96 @@
+import { describe, expect, test } from '@jest/globals';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { imageOf, stagesOf, targetsOf } from './dockerfile.ts';
+
+const DOCKERFILE = `
+# built elsewhere
+FROM node AS build
+RUN make
+
+FROM somewhere/distroless:nonroot AS base
+WORKDIR /app
+ENV NODE_ENV=production
+USER 65532:65532
+ENTRYPOINT ["/nodejs/bin/node"]
+
+FROM base AS web
+COPY --from=build /src/dist/web/main.js \\
+     dist/web/
+COPY --from=build /src/policies/ /policies/
+EXPOSE 80 81
+CMD ["dist/web/main.js"]
+
+FROM base AS other
+WORKDIR sub
+ENTRYPOINT ["/bin/other"]
+`;
+
+const BASE_ENV = [
+  'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+  'SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt',
+];
+
+describe('reading a Dockerfile', () => {
+  const stages = stagesOf(DOCKERFILE);
+
+  test('takes the stages on top of the base for targets', () => {
+    expect(targetsOf(stages)).toEqual(['web', 'other']);
+  });
+
+  test("adds a target's instructions to those of its base", () => {
+    expect(imageOf(stages, 'web')).toEqual({
+      config: {
+        User: '65532:65532',
+        WorkingDir: '/app',
+        Env: [...BASE_ENV, 'NODE_ENV=production'],
+        Entrypoint: ['/nodejs/bin/node'],
+        Cmd: ['dist/web/main.js'],
+        ExposedPorts: { '80/tcp': {}, '81/tcp': {} },
+      },
+      copies: [
+        { source: 'dist/web/main.js', destination: '/app/dist/web/main.js' },
+        { source: 'policies/', destination: '/policies' },
+      ],
+    });
+  });
+
+  test('resolves a relative folder, and forgets the command where a new entrypoint is set', () => {
+    expect(imageOf(stages, 'other').config).toMatchObject({
+      WorkingDir: '/app/sub',
+      Entrypoint: ['/bin/other'],
+    });
+    expect(imageOf(stagesOf('FROM x\nCMD ["a"]\nENTRYPOINT ["b"]'), '0').config).not.toHaveProperty('Cmd');
+  });
+
+  test.each([
+    ['RUN chmod 0 /app', 'target t: RUN chmod 0 /app cannot be reproduced without Docker'],
+    ['COPY main.js /app/', 'target t: COPY main.js /app/ does not copy from the build stage alone'],
+    ['COPY --from=build /src/*.js /app/', 'target t: COPY /src/*.js is not a plain path under /src/'],
+    ['COPY --from=build /etc/passwd /etc/', 'target t: COPY /etc/passwd is not a plain path under /src/'],
+  ])('refuses what cannot be reproduced by copying: %s', (instruction, message) => {
+    expect(() => imageOf(stagesOf(`FROM base AS t\n${instruction}\n`), 't')).toThrow(message);
+  });
+
+  test('names the stage that is not there', () => {
+    expect(() => imageOf(stages, 'wbe')).toThrow('the Dockerfile has no stage "wbe"');
+  });
+});
+
+describe('images/Dockerfile', () => {
+  const stages = stagesOf(readFileSync(join(import.meta.dirname, '../../images/Dockerfile'), 'utf8'));
+
+  test.each(targetsOf(stages))('%s runs its bundle with Node.js as a user that is not root', (target) => {
+    const { config, copies } = imageOf(stages, target);
+    expect(config).toMatchObject({
+      User: '65532:65532',
+      WorkingDir: '/app',
+      Entrypoint: ['/nodejs/bin/node'],
+      Cmd: [`dist/${target}/main.js`],
+    });
+    expect(copies).toContainEqual({
+      source: `dist/${target}/main.js`,
+      destination: `/app/dist/${target}/main.js`,
+    });
+  });
+});

@@ -1,0 +1,82 @@
+// The archive that build.sh makes without Docker holds what images/Dockerfile declares, above the layer with Node.js.
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { createHash } from 'node:crypto';
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { imageOf, stagesOf, targetsOf, type Image } from './dockerfile.ts';
+
+interface Descriptor {
+  digest: string;
+  annotations?: Record<string, string>;
+}
+
+const root = join(import.meta.dirname, '../..');
+const archive = join(root, 'node_modules/.cache/images/app.tar');
+const stages = stagesOf(readFileSync(join(root, 'images/Dockerfile'), 'utf8'));
+
+const entry = (path: string) => execFileSync('tar', ['-xOf', archive, path], { maxBuffer: 2 ** 30 });
+const blob = ({ digest }: Descriptor) => entry(`blobs/${digest.replace(':', '/')}`);
+const json = <T>(bytes: Buffer) => JSON.parse(bytes.toString()) as T;
+
+/** `mode owner path` of every entry of a layer */
+function listing(layer: Buffer): string[] {
+  const lines = execFileSync('tar', ['--numeric-owner', '-tvf', '-'], { input: layer })
+    .toString()
+    .trim()
+    .split('\n');
+  return lines.map((line) => line.replace(/^(\S+) (\S+) .* \.(\/.*)$/, '$1 $2 $3'));
+}
+
+/** The folders above a path, outermost first. */
+const foldersOf = (path: string) =>
+  path
+    .split('/')
+    .slice(1, -1)
+    .map((_, index, parts) => `/${parts.slice(0, index + 1).join('/')}/`);
+
+// With a cluster of somebody else's, the images are that somebody's too.
+const whereBuilt = (process.env['E2E_KUBECONFIG'] ?? '') === '' ? describe : describe.skip;
+
+whereBuilt('the images built without Docker', () => {
+  let manifests: Descriptor[];
+  beforeAll(() => {
+    manifests = json<{ manifests: Descriptor[] }>(entry('index.json')).manifests;
+  });
+
+  test('are one for each target of the Dockerfile', () => {
+    const names = manifests.map(({ annotations }) => annotations?.['io.containerd.image.name']);
+    expect(names).toEqual(targetsOf(stages).map((target) => `localhost/agent-compliance/${target}:dev`));
+  });
+
+  test.each(targetsOf(stages))(
+    '%s has the configuration and the files of its target, and no others',
+    (target) => {
+      const declared = imageOf(stages, target);
+      const manifest = json<{ config: Descriptor; layers: Descriptor[] }>(
+        blob(manifests[targetsOf(stages).indexOf(target)]!),
+      );
+      const config = json<{ config: Image['config']; rootfs: { diff_ids: string[] } }>(blob(manifest.config));
+      expect(config.config).toEqual(declared.config);
+      expect(config.rootfs.diff_ids).toEqual(manifest.layers.map(({ digest }) => digest));
+
+      const layer = blob(manifest.layers[1]!);
+      expect(`sha256:${createHash('sha256').update(layer).digest('hex')}`).toBe(manifest.layers[1]!.digest);
+      const files = declared.copies.map(({ destination }) => destination);
+      const folders = new Set(['/', ...files.flatMap(foldersOf)]);
+      expect(listing(layer).sort()).toEqual(
+        [
+          ...[...folders].map((path) => `drwxr-xr-x 0/0 ${path}`),
+          ...files.map((path) => `-rw-r--r-- 0/0 ${path}`),
+        ].sort(),
+      );
+      for (const { source, destination } of declared.copies) {
+        const inLayer = execFileSync('tar', ['-xOf', '-', `.${destination}`], {
+          input: layer,
+          maxBuffer: 2 ** 30,
+        });
+        expect(inLayer.equals(readFileSync(join(root, source)))).toBe(true);
+      }
+    },
+  );
+});
