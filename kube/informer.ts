@@ -191,6 +191,7 @@ class ListWatch<T extends { metadata: ObjectKey & { resourceVersion?: string } }
       }
       if (this.#options.clock.monotonicMs() - opened < SHORTEST_WATCH_MS)
         throw new Error('the server ends the watch at once');
+      this.#failures = 0;
     } finally {
       clearTimeout(timer);
     }
@@ -199,6 +200,8 @@ class ListWatch<T extends { metadata: ObjectKey & { resourceVersion?: string } }
   #receive(event: WatchEvent<T>): void {
     if (event.type === 'ERROR') throw this.#errorOf(event.object);
     this.#heard();
+    // Not before: a server whose watches open and then break must not be asked in a tight loop.
+    this.#failures = 0;
     const version = event.object.metadata.resourceVersion;
     if (version) this.#version = version;
     if (event.type === 'BOOKMARK') return;
@@ -223,7 +226,6 @@ class ListWatch<T extends { metadata: ObjectKey & { resourceVersion?: string } }
 
   #heard(): void {
     this.#lastHeardMs = this.#options.clock.monotonicMs();
-    this.#failures = 0;
   }
 }
 

@@ -1,0 +1,166 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { startFakeApiServer, type FakeApiServer } from '../testing/fake-api-server.ts';
+import { createKubeClient, KubeError, type KubeClient } from './client.ts';
+import { createObject, deleteObject, getObject } from './objects.ts';
+import { PODS } from './resources.ts';
+
+const KEY = { namespace: 'n', name: 'a' };
+const PATH = '/api/v1/namespaces/n/pods';
+
+describe('the client', () => {
+  let server: FakeApiServer;
+  let client: KubeClient;
+
+  beforeEach(async () => {
+    server = await startFakeApiServer();
+    client = createKubeClient({ access: server.access, part: 'test' });
+  });
+  afterEach(async () => {
+    await client.close();
+    await server.close();
+  });
+
+  test('says who it is and speaks JSON', async () => {
+    await createObject(client, PODS, { metadata: KEY });
+    const [request] = server.requests;
+    expect(request).toMatchObject({
+      method: 'POST',
+      body: { apiVersion: 'v1', kind: 'Pod', metadata: KEY },
+      headers: {
+        'user-agent': `agent-compliance-test/0.0.0-source (${process.platform}/${process.arch})`,
+        authorization: 'Bearer fake',
+        accept: 'application/json',
+        'content-type': 'application/json',
+      },
+    });
+  });
+
+  test('tells what is there, missing, made before and gone already', async () => {
+    expect(await getObject(client, PODS, KEY)).toBeNull();
+    expect(await createObject(client, PODS, { metadata: KEY })).toMatchObject({ outcome: 'created' });
+    expect(await createObject(client, PODS, { metadata: KEY })).toEqual({ outcome: 'exists' });
+    expect(await getObject(client, PODS, KEY)).toMatchObject({ metadata: KEY });
+    expect(await deleteObject(client, PODS, KEY, 'uid-1')).toBe(true);
+    expect(server.requests.at(-1)?.body).toEqual({
+      propagationPolicy: 'Background',
+      preconditions: { uid: 'uid-1' },
+    });
+    expect(await deleteObject(client, PODS, KEY)).toBe(false);
+  });
+
+  test('escapes names in paths', async () => {
+    expect(await getObject(client, PODS, { namespace: 'n', name: '../../secrets' })).toBeNull();
+    expect(server.requests[0]?.url.pathname).toBe(`${PATH}/..%2F..%2Fsecrets`);
+  });
+
+  test('hands back a refusal with its reason and the time to wait', async () => {
+    const body = { kind: 'Status', reason: 'TooManyRequests', message: 'slow down' };
+    server.fail({ when: () => true, answer: { status: 429, headers: { 'retry-after': '3' }, body } });
+    expect(await client.send({ method: 'GET', path: PATH })).toEqual({
+      ok: false,
+      status: 429,
+      reason: 'TooManyRequests',
+      message: 'slow down',
+      retryAfterMs: 3_000,
+    });
+  });
+
+  test.each([
+    ['a request without an answer', 'hang' as const],
+    ['a connection that is cut', 'cut' as const],
+  ])('turns %s into a KubeError without a status', async (_, answer) => {
+    server.fail({ when: () => true, answer });
+    const error = await client
+      .send({ method: 'GET', path: PATH, timeoutMs: 200 })
+      .catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(KubeError);
+    expect(error).toMatchObject({
+      status: 0,
+      code: 'KUBE_UNREACHABLE',
+      message: `the API server does not answer GET ${PATH}`,
+    });
+  });
+
+  test("rejects with the caller's reason when the caller gives up", async () => {
+    server.fail({ when: () => true, answer: 'hang' });
+    const reason = new Error('enough');
+    const signal = AbortSignal.abort(reason);
+    await expect(client.send({ method: 'GET', path: PATH, signal })).rejects.toBe(reason);
+  });
+
+  test('survives an answer of something that is no API server', async () => {
+    server.fail({ when: () => true, answer: { status: 502, body: '<html>Bad Gateway</html>' } });
+    expect(await client.send({ method: 'GET', path: PATH })).toMatchObject({
+      ok: false,
+      status: 502,
+      reason: '',
+    });
+  });
+});
+
+describe('the connection', () => {
+  let server: Server;
+  let sockets: Set<Socket>;
+  let tokens: string[];
+  let statuses: number[];
+
+  beforeEach(async () => {
+    sockets = new Set();
+    tokens = [];
+    statuses = [];
+    server = createServer((request, response) => {
+      tokens.push(request.headers.authorization ?? '');
+      response.writeHead(statuses.shift() ?? 200, { 'content-type': 'application/json' });
+      response.end('{"metadata":{"name":"a"}}');
+    });
+    server.on('connection', (socket) => sockets.add(socket));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  });
+  afterEach(async () => {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
+
+  function clientWith(
+    credentials: () => Promise<{ headers: Record<string, string>; tls: object }>,
+  ): KubeClient {
+    const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}/prefix/`;
+    return createKubeClient({ access: { server: address, namespace: null, credentials }, part: 'test' });
+  }
+
+  test('is kept alive from request to request', async () => {
+    const client = clientWith(async () => ({ headers: {}, tls: {} }));
+    for (let index = 0; index < 20; index += 1) await getObject(client, PODS, KEY);
+    // The pool opens a second one when an answer's end and the next request meet.
+    expect(sockets.size).toBeLessThanOrEqual(2);
+    await client.close();
+  });
+
+  test('reads a token that rotated at once after a 401', async () => {
+    let token = 0;
+    const client = clientWith(async () => ({
+      headers: { authorization: `Bearer ${(token += 1)}` },
+      tls: {},
+    }));
+    statuses = [200, 401];
+    await client.send({ method: 'GET', path: '/x' });
+    expect(await client.send({ method: 'GET', path: '/x' })).toMatchObject({ ok: false, status: 401 });
+    await client.send({ method: 'GET', path: '/x' });
+    expect(tokens).toEqual(['Bearer 1', 'Bearer 1', 'Bearer 2']);
+    await client.close();
+  });
+
+  test('tries again to read credentials that could not be read', async () => {
+    let tries = 0;
+    const client = clientWith(async () => {
+      tries += 1;
+      if (tries === 1) throw new Error('no such file');
+      return { headers: {}, tls: {} };
+    });
+    await expect(client.send({ method: 'GET', path: '/x' })).rejects.toMatchObject({ status: 0 });
+    expect(await client.send({ method: 'GET', path: '/x' })).toMatchObject({ ok: true });
+    await client.close();
+  });
+});

@@ -1,0 +1,121 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { silentLogger, type Logger } from '../runtime/logger.ts';
+import { startFakeApiServer, type FakeApiServer } from '../testing/fake-api-server.ts';
+import { createKubeClient, type KubeClient } from './client.ts';
+import { createEventRecorder, type EventNote, type EventRecorder } from './events.ts';
+
+const EVENTS = '/apis/events.k8s.io/v1/namespaces/n/events';
+const NOTE: EventNote = {
+  regarding: { apiVersion: 'platform.io/v1', kind: 'AgentObservation', namespace: 'n', name: 'x', uid: 'u1' },
+  type: 'Normal',
+  reason: 'Healthy',
+  action: 'Observe',
+  note: 'phase Degraded became Healthy',
+};
+
+let server: FakeApiServer;
+let client: KubeClient;
+let nowMs: number;
+
+beforeEach(async () => {
+  server = await startFakeApiServer();
+  client = createKubeClient({ access: server.access, part: 'test' });
+  nowMs = 0;
+});
+afterEach(async () => {
+  await client.close();
+  await server.close();
+});
+
+function recorder(logger: Logger = silentLogger): EventRecorder {
+  const clock = {
+    now: () => new Date(Date.UTC(2026, 0, 1) + nowMs),
+    monotonicMs: () => nowMs,
+    sleep: () => Promise.resolve(),
+  };
+  return createEventRecorder({
+    client,
+    controller: 'platform.io/operator',
+    instance: 'pod-1',
+    clock,
+    logger,
+  });
+}
+
+const sent = () => server.requests.map(({ method, body }) => ({ method, body }));
+
+describe('events', () => {
+  test('say who reports what about which object', async () => {
+    const events = recorder();
+    events.record(NOTE);
+    await events.flush();
+    expect(sent()).toEqual([
+      {
+        method: 'POST',
+        body: {
+          apiVersion: 'events.k8s.io/v1',
+          kind: 'Event',
+          metadata: { name: expect.stringMatching(/^x\.[0-9a-f]{16}$/), namespace: 'n' },
+          eventTime: '2026-01-01T00:00:00.000000Z',
+          reportingController: 'platform.io/operator',
+          reportingInstance: 'pod-1',
+          ...NOTE,
+        },
+      },
+    ]);
+    expect(server.requests[0]?.url.pathname).toBe(EVENTS);
+  });
+
+  test('are counted in a series while the same one repeats, and begin anew after ten minutes', async () => {
+    const events = recorder();
+    for (const at of [0, 1_000, 2_000, 2_000 + 600_000]) {
+      nowMs = at;
+      events.record(NOTE);
+      await events.flush();
+    }
+    const lastObservedTime = (second: number) => `2026-01-01T00:00:0${second}.000000Z`;
+    expect(sent().map(({ method, body }) => (method === 'PATCH' ? body : method))).toEqual([
+      'POST',
+      { series: { count: 2, lastObservedTime: lastObservedTime(1) } },
+      { series: { count: 3, lastObservedTime: lastObservedTime(2) } },
+      'POST',
+    ]);
+  });
+
+  test.each<[string, Partial<EventNote>]>([
+    ['note', { note: 'phase Unknown became Healthy' }],
+    ['reason', { reason: 'Unhealthy' }],
+    ['type', { type: 'Warning' }],
+    ['object', { regarding: { ...NOTE.regarding, uid: 'u2' } }],
+  ])('are no repetition with another %s', async (_, change) => {
+    const events = recorder();
+    events.record(NOTE);
+    events.record({ ...NOTE, ...change });
+    await events.flush();
+    expect(sent().map(({ method }) => method)).toEqual(['POST', 'POST']);
+  });
+
+  test('are made again when the first one has expired in the API server', async () => {
+    const events = recorder();
+    events.record(NOTE);
+    await events.flush();
+    server.remove(EVENTS, (server.requests[0]!.body as { metadata: { name: string } }).metadata.name);
+    events.record(NOTE);
+    await events.flush();
+    expect(sent().map(({ method }) => method)).toEqual(['POST', 'PATCH', 'POST']);
+  });
+
+  test('never fail the caller: what cannot be stored is logged', async () => {
+    const warnings: unknown[] = [];
+    const events = recorder({ ...silentLogger, warn: (message, fields) => warnings.push([message, fields]) });
+    const body = { kind: 'Status', reason: 'Forbidden', message: 'not allowed' };
+    server.fail({ when: () => true, answer: { status: 403, body } });
+    events.record(NOTE);
+    events.record({ ...NOTE, note: 'the next' });
+    await events.flush();
+    expect(warnings).toEqual([
+      ['event is not stored', { reason: 'Healthy', error: 'KUBE_FORBIDDEN: not allowed' }],
+    ]);
+    expect(sent()).toHaveLength(2);
+  });
+});

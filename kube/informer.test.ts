@@ -1,0 +1,227 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { setTimeout as delay } from 'node:timers/promises';
+import { systemClock } from '../runtime/clock.ts';
+import { silentLogger } from '../runtime/logger.ts';
+import { startFakeApiServer, type FakeApiServer } from '../testing/fake-api-server.ts';
+import { createKubeClient, type KubeClient } from './client.ts';
+import { createInformer, type Informer, type InformerOptions } from './informer.ts';
+import { PODS } from './resources.ts';
+import type { Pod } from './types.ts';
+
+const PATH = '/api/v1/pods';
+const pod = (name: string, labels: Record<string, string> = {}) => ({
+  metadata: { name, namespace: 'n', labels },
+});
+const isList = (request: { url: URL }) => request.url.searchParams.has('limit');
+const isWatch = (request: { url: URL }) => request.url.searchParams.has('watch');
+
+let server: FakeApiServer;
+let client: KubeClient;
+let informer: Informer<Pod>;
+let changes: string[];
+
+beforeEach(async () => {
+  server = await startFakeApiServer();
+  client = createKubeClient({ access: server.access, part: 'test' });
+  changes = [];
+});
+
+afterEach(async () => {
+  await informer.close();
+  await client.close();
+  await server.close();
+});
+
+function start(options: Partial<InformerOptions<Pod>> = {}): void {
+  informer = createInformer({
+    client,
+    resource: PODS,
+    logger: silentLogger,
+    clock: systemClock,
+    onChange: (change) => changes.push(`${change.type} ${change.object.metadata.name}`),
+    timing: { backoff: { baseMs: 20, maxMs: 100 } },
+    ...options,
+  });
+  informer.start();
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  const end = performance.now() + 5_000;
+  while (!condition()) {
+    if (performance.now() > end) throw new Error(`not in five seconds; changes: ${changes.join(', ')}`);
+    await delay(5);
+  }
+}
+
+const names = () => informer.list().map((object) => object.metadata.name);
+const countOf = (is: (request: { url: URL }) => boolean) => server.requests.filter(is).length;
+
+describe('an informer', () => {
+  test('lists in pages, then follows what is added, changed and deleted without another list', async () => {
+    for (const name of ['a', 'b', 'c', 'd', 'e']) server.put(PATH, pod(name));
+    start({ selection: { pageSize: 2, labelSelector: 'x=y' } });
+    await informer.synced();
+    expect(names()).toEqual(['a', 'b', 'c', 'd', 'e']);
+    expect(countOf(isList)).toBe(3);
+
+    await until(() => server.watches().length === 1);
+    server.put(PATH, pod('f'));
+    server.put(PATH, pod('a', { changed: 'yes' }));
+    server.remove(PATH, 'b');
+    await until(() => changes.length === 8);
+    expect(changes.slice(5)).toEqual(['added f', 'modified a', 'deleted b']);
+    expect(informer.get({ namespace: 'n', name: 'a' })?.metadata.labels).toEqual({ changed: 'yes' });
+    expect(informer.get({ namespace: 'n', name: 'b' })).toBeUndefined();
+    expect(countOf(isList)).toBe(3);
+    const watch = server.requests.find(isWatch)!.url.searchParams;
+    expect(watch.get('labelSelector')).toBe('x=y');
+    expect(watch.get('allowWatchBookmarks')).toBe('true');
+    expect(watch.get('limit')).toBeNull();
+  });
+
+  test('keeps only what it is told to keep', async () => {
+    server.put(PATH, { ...pod('a'), spec: { containers: [] } });
+    start({ keep: ({ metadata }) => ({ metadata }) });
+    await informer.synced();
+    expect(Object.keys(informer.list()[0]!)).toEqual(['metadata']);
+  });
+
+  test('goes on where it was when a watch is cut, and misses nothing', async () => {
+    start();
+    await until(() => server.watches().length === 1);
+    server.put(PATH, pod('a'));
+    await until(() => changes.length === 1);
+    server.watches()[0]!.destroy();
+    server.put(PATH, pod('b'));
+    server.remove(PATH, 'a');
+    await until(() => changes.length === 3);
+    expect(changes).toEqual(['added a', 'added b', 'deleted a']);
+    expect(countOf(isList)).toBe(1);
+  });
+
+  test('goes on from the last bookmark', async () => {
+    start();
+    await until(() => server.watches().length === 1);
+    server.say({ type: 'BOOKMARK', object: { metadata: { resourceVersion: '4711' } } });
+    await delay(30);
+    server.watches()[0]!.end();
+    await until(() => countOf(isWatch) >= 2);
+    const last = server.requests.findLast(isWatch)!;
+    expect(last.url.searchParams.get('resourceVersion')).toBe('4711');
+    expect(changes).toEqual([]);
+  });
+
+  test('lists again when its version is too old (410), and reports what changed meanwhile', async () => {
+    server.put(PATH, pod('a'));
+    server.put(PATH, pod('b'));
+    start();
+    await until(() => server.watches().length === 1);
+    server.fail({ when: isWatch, answer: { status: 500 } });
+    server.watches()[0]!.destroy();
+    server.remove(PATH, 'a');
+    server.put(PATH, pod('b', { changed: 'yes' }));
+    server.put(PATH, pod('c'));
+    server.forget();
+    await until(() => changes.length === 5);
+    expect(changes.slice(2).sort()).toEqual(['added c', 'deleted a', 'modified b']);
+    expect(countOf(isList)).toBe(2);
+  });
+
+  test('lists again when a running watch says that its version is too old', async () => {
+    server.put(PATH, pod('a'));
+    start();
+    await until(() => server.watches().length === 1);
+    server.say({
+      type: 'ERROR',
+      object: { kind: 'Status', code: 410, reason: 'Expired', message: 'too old' },
+    });
+    await until(() => countOf(isList) === 2);
+    await until(() => countOf(isWatch) === 2);
+    expect(changes).toEqual(['added a']);
+  });
+
+  test('begins the list anew when a page token expires', async () => {
+    for (const name of ['a', 'b', 'c']) server.put(PATH, pod(name));
+    server.fail({
+      when: ({ url }) => url.searchParams.has('continue'),
+      answer: { status: 410, body: { kind: 'Status', reason: 'Expired', message: 'token expired' } },
+    });
+    start({ selection: { pageSize: 2 } });
+    await informer.synced();
+    expect(names()).toEqual(['a', 'b', 'c']);
+  });
+
+  test('breaks off a watch that hangs, and goes on', async () => {
+    start({ timing: { stallMs: 150, backoff: { baseMs: 10, maxMs: 50 } } });
+    server.fail({ when: isWatch, answer: 'hang' });
+    await informer.synced();
+    server.put(PATH, pod('a'));
+    await until(() => changes.length === 1);
+    expect(countOf(isWatch)).toBe(2);
+  });
+
+  test('breaks off a watch that was open and has gone silent', async () => {
+    start({ timing: { stallMs: 150, backoff: { baseMs: 10, maxMs: 50 } } });
+    await until(() => countOf(isWatch) >= 3);
+    expect(countOf(isList)).toBe(1);
+  });
+
+  test('is fresh once it has listed, and no longer when the API server has not been heard for twice the stall time', async () => {
+    server.fail({ when: isList, answer: 'cut' });
+    start({ timing: { stallMs: 100, backoff: { baseMs: 10, maxMs: 20 } } });
+    expect(informer.isFresh()).toBe(false);
+    await informer.synced();
+    expect(informer.isFresh()).toBe(true);
+    await server.close();
+    await until(() => !informer.isFresh());
+  });
+
+  test('waits as long as a throttling server asks', async () => {
+    server.fail({ when: isList, answer: { status: 429, headers: { 'retry-after': '1' } } });
+    const began = performance.now();
+    start();
+    await informer.synced();
+    expect(performance.now() - began).toBeGreaterThanOrEqual(990);
+    expect(countOf(isList)).toBe(2);
+  });
+
+  test('does not spin on a server that ends every watch at once', async () => {
+    for (let index = 0; index < 100; index += 1)
+      server.fail({
+        when: isWatch,
+        answer: { status: 200, body: { type: 'BOOKMARK', object: { metadata: {} } } },
+      });
+    start({ timing: { backoff: { baseMs: 100, maxMs: 100 } } });
+    await delay(500);
+    // Each try rests for 50..100 ms.
+    expect(countOf(isWatch)).toBeLessThanOrEqual(11);
+    expect(countOf(isWatch)).toBeGreaterThanOrEqual(3);
+  });
+
+  test('lists anew after several failures in a row, since the server may have lost the version it asks for', async () => {
+    for (let index = 0; index < 5; index += 1)
+      server.fail({ when: isWatch, answer: { status: 504, body: { kind: 'Status', message: 'too large' } } });
+    start({ timing: { backoff: { baseMs: 5, maxMs: 10 } } });
+    await until(() => server.watches().length === 1);
+    expect(countOf(isList)).toBe(2);
+  });
+
+  test('survives a line that is no JSON', async () => {
+    start();
+    await until(() => server.watches().length === 1);
+    server.watches()[0]!.write('{"type": "ADD\n');
+    await until(() => countOf(isWatch) === 2);
+    server.put(PATH, pod('a'));
+    await until(() => changes.length === 1);
+    expect(names()).toEqual(['a']);
+  });
+
+  test('ends its watch when it is closed', async () => {
+    start();
+    await until(() => server.watches().length === 1);
+    await informer.close();
+    await until(() => server.watches().length === 0);
+    await delay(150);
+    expect(countOf(isWatch)).toBe(1);
+  });
+});

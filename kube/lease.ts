@@ -1,0 +1,187 @@
+import type { Clock } from '../runtime/clock.ts';
+import { describeError, type Logger } from '../runtime/logger.ts';
+import { KubeError, type KubeClient } from './client.ts';
+import { createObject, expectOk, getObject } from './objects.ts';
+import { LEASES, objectPath, type ObjectKey } from './resources.ts';
+import type { Lease, LeaseSpec } from './types.ts';
+
+export interface LeaderElectionOptions {
+  client: KubeClient;
+  lease: ObjectKey & { namespace: string };
+  /** Tells this process from every other; the pod's name and a random part. */
+  identity: string;
+  logger: Logger;
+  clock: Clock;
+  /** Runs while this process leads. Its signal aborts when leadership is lost or given up; it must then end soon. */
+  lead: (signal: AbortSignal) => Promise<void>;
+  timing?: LeaseTiming;
+}
+
+/** Milliseconds. */
+export interface LeaseTiming {
+  /** How long others wait for a leader that says nothing. */
+  leaseMs: number;
+  /** A leader that could not renew for this long stops leading; shorter than `leaseMs`, so that no two lead. */
+  renewWithinMs: number;
+  retryMs: number;
+}
+
+const TIMING: LeaseTiming = { leaseMs: 15_000, renewWithinMs: 10_000, retryMs: 2_000 };
+
+/** One leader among the replicas of a process, by a coordination.k8s.io Lease. */
+export interface LeaderElection {
+  start(): void;
+  isLeader(): boolean;
+  /** Ends `lead`, then releases the lease so that another replica takes over at once. */
+  close(): Promise<void>;
+}
+
+export function createLeaderElection(options: LeaderElectionOptions): LeaderElection {
+  return new Election(options);
+}
+
+class Election implements LeaderElection {
+  readonly #options: LeaderElectionOptions;
+  readonly #timing: LeaseTiming;
+  readonly #stop = new AbortController();
+  #loop: Promise<void> | null = null;
+  #leading = false;
+  /** The lease's last version, and when this clock saw it: the holder's own clock is never compared. */
+  #seen: { version: string | undefined; atMs: number } | null = null;
+
+  constructor(options: LeaderElectionOptions) {
+    this.#options = options;
+    this.#timing = options.timing ?? TIMING;
+  }
+
+  start(): void {
+    this.#loop ??= this.#run();
+  }
+
+  isLeader(): boolean {
+    return this.#leading;
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort();
+    await this.#loop;
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#stop.signal.aborted) {
+      if (await this.#hold()) await this.#term();
+      await this.#pause();
+    }
+  }
+
+  /** From winning the lease to losing or releasing it. */
+  async #term(): Promise<void> {
+    const { clock, logger, lead, identity } = this.#options;
+    const lost = new AbortController();
+    this.#leading = true;
+    logger.info('leads', { identity });
+    const over = AbortSignal.any([lost.signal, this.#stop.signal]);
+    const work = lead(over).catch((error: unknown) => {
+      logger.error('cannot lead', { error: describeError(error) });
+      lost.abort('failed');
+    });
+    let renewedMs = clock.monotonicMs();
+    while (!over.aborted && clock.monotonicMs() - renewedMs < this.#timing.renewWithinMs) {
+      await clock.sleep(this.#timing.retryMs, over).catch(() => undefined);
+      if (over.aborted) break;
+      const asked = clock.monotonicMs();
+      if (await this.#hold()) renewedMs = asked;
+    }
+    const keeps = over.aborted;
+    lost.abort();
+    await work;
+    this.#leading = false;
+    if (keeps) await this.#release();
+    else logger.warn('loses the lead', { identity });
+  }
+
+  async #pause(): Promise<void> {
+    await this.#options.clock.sleep(this.#timing.retryMs, this.#stop.signal).catch(() => undefined);
+  }
+
+  /** Takes or renews the lease; false when another holds it or the API server does not help. */
+  async #hold(): Promise<boolean> {
+    const { client, lease, clock, identity, logger } = this.#options;
+    try {
+      const current = await getObject(
+        client,
+        LEASES,
+        lease,
+        AbortSignal.timeout(this.#timing.renewWithinMs / 2),
+      );
+      if (!current) {
+        const spec = this.#specFor(undefined);
+        return (await createObject(client, LEASES, { metadata: lease, spec })).outcome === 'created';
+      }
+      const version = current.metadata.resourceVersion;
+      if (this.#seen?.version !== version) this.#seen = { version, atMs: clock.monotonicMs() };
+      const holder = current.spec?.holderIdentity ?? '';
+      const limit = (current.spec?.leaseDurationSeconds ?? 0) * 1000;
+      const expired = clock.monotonicMs() - (this.#seen?.atMs ?? 0) > limit;
+      if (holder !== '' && holder !== identity && !expired) return false;
+      return await this.#put({ ...current, spec: this.#specFor(current.spec) });
+    } catch (error) {
+      logger.warn('leader election fails', { lease: lease.name, error: describeError(error) });
+      return false;
+    }
+  }
+
+  /** A replica that was faster has changed the version: 409. */
+  async #put(lease: Lease): Promise<boolean> {
+    const answer = await this.#options.client.send<Lease>({
+      method: 'PUT',
+      path: objectPath(LEASES, this.#options.lease),
+      body: lease,
+      timeoutMs: this.#timing.renewWithinMs / 2,
+    });
+    if (!answer.ok && answer.status === 409) return false;
+    this.#seen = {
+      version: expectOk(answer).metadata.resourceVersion,
+      atMs: this.#options.clock.monotonicMs(),
+    };
+    return true;
+  }
+
+  #specFor(before: LeaseSpec | undefined): LeaseSpec {
+    const { identity, clock } = this.#options;
+    const now = microTime(clock.now());
+    const same = before?.holderIdentity === identity;
+    return {
+      holderIdentity: identity,
+      leaseDurationSeconds: Math.ceil(this.#timing.leaseMs / 1000),
+      acquireTime: same ? (before.acquireTime ?? now) : now,
+      renewTime: now,
+      leaseTransitions: (before?.leaseTransitions ?? 0) + (same || !before?.acquireTime ? 0 : 1),
+    };
+  }
+
+  async #release(): Promise<void> {
+    const { client, lease, identity, logger, clock } = this.#options;
+    try {
+      const current = await getObject(client, LEASES, lease);
+      if (current?.spec?.holderIdentity !== identity) return;
+      // As client-go does it: without a holder and for one second, so that even a replica which only looks at times takes over.
+      const spec = {
+        ...current.spec,
+        holderIdentity: '',
+        leaseDurationSeconds: 1,
+        renewTime: microTime(clock.now()),
+      };
+      await this.#put({ ...current, spec });
+      logger.info('releases the lead', { identity });
+    } catch (error) {
+      if (!(error instanceof KubeError)) throw error;
+      logger.warn('cannot release the lead', { error: describeError(error) });
+    }
+  }
+}
+
+/** Kubernetes' MicroTime wants six digits. */
+export function microTime(date: Date): string {
+  return date.toISOString().replace('Z', '000Z');
+}

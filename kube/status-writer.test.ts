@@ -1,0 +1,106 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { startFakeApiServer, type FakeApiServer } from '../testing/fake-api-server.ts';
+import { createKubeClient, type KubeClient } from './client.ts';
+import type { Resource } from './resources.ts';
+import { createStatusWriter, type StatusWriter } from './status-writer.ts';
+import type { KubeObject } from './types.ts';
+
+interface Status {
+  counts?: Record<string, number>;
+  total?: number;
+}
+interface Thing extends KubeObject {
+  status?: Status;
+}
+
+const THINGS: Resource<Thing> = { group: 'test.io', version: 'v1', plural: 'things', kind: 'Thing' };
+const PATH = '/apis/test.io/v1/namespaces/n/things';
+const KEY = { namespace: 'n', name: 'x' };
+
+let server: FakeApiServer;
+let client: KubeClient;
+
+beforeEach(async () => {
+  server = await startFakeApiServer();
+  client = createKubeClient({ access: server.access, part: 'test' });
+});
+afterEach(async () => {
+  await client.close();
+  await server.close();
+});
+
+const writerOf = (): StatusWriter<Thing, Status> =>
+  createStatusWriter<Status, Thing>({ client, resource: THINGS, fieldManager: 'test' });
+const patches = () => server.requests.filter((request) => request.method === 'PATCH');
+
+/** An aggregate that is wrong as soon as one write is lost. */
+const counted =
+  (name: string) =>
+  (thing: Thing): Status => {
+    const counts = { ...thing.status?.counts, [name]: (thing.status?.counts?.[name] ?? 0) + 1 };
+    return { counts, total: Object.values(counts).reduce((sum, count) => sum + count, 0) };
+  };
+
+describe('the status writer', () => {
+  test('sends the difference with the version it was computed from', async () => {
+    server.put(PATH, { metadata: { name: 'x' }, status: { counts: { a: 1, gone: 1 }, total: 2 } });
+    const before = server.get(`${PATH}/x`)!.metadata.resourceVersion;
+    const result = await writerOf().write(KEY, () => ({ counts: { a: 2 }, total: 2 }));
+    expect(result).toMatchObject({ outcome: 'written', object: { status: { counts: { a: 2 }, total: 2 } } });
+    expect(patches()).toMatchObject([
+      {
+        headers: { 'content-type': 'application/merge-patch+json' },
+        body: { metadata: { resourceVersion: before }, status: { counts: { a: 2, gone: null } } },
+      },
+    ]);
+    expect(patches()[0]?.url.pathname).toBe(`${PATH}/x/status`);
+    expect(patches()[0]?.url.searchParams.get('fieldManager')).toBe('test');
+    expect(server.get(`${PATH}/x`)?.['status']).toEqual({ counts: { a: 2 }, total: 2 });
+  });
+
+  test.each([
+    ['an equal status', () => ({ total: 2 })],
+    ['an update that leaves the object alone', () => null],
+  ])('writes nothing for %s', async (_, update) => {
+    server.put(PATH, { metadata: { name: 'x' }, status: { total: 2 } });
+    expect(await writerOf().write(KEY, update)).toMatchObject({ outcome: 'unchanged' });
+    expect(patches()).toEqual([]);
+  });
+
+  test('says when there is no such object', async () => {
+    expect(await writerOf().write(KEY, () => ({ total: 1 }))).toEqual({ outcome: 'missing' });
+  });
+
+  test('composes updates that wait for one object into one write', async () => {
+    server.put(PATH, { metadata: { name: 'x' } });
+    const writer = writerOf();
+    await Promise.all(Array.from({ length: 50 }, (_, index) => writer.write(KEY, counted(`k${index}`))));
+    expect(server.get(`${PATH}/x`)?.['status']).toMatchObject({ total: 50 });
+    expect(patches()).toHaveLength(1);
+  });
+
+  test('loses nothing when eight processes write one object', async () => {
+    server.put(PATH, { metadata: { name: 'x' } });
+    const names = Array.from({ length: 8 }, (_, index) => `writer-${index}`);
+    await Promise.all(
+      names.map(async (name) => {
+        const writer = writerOf();
+        for (let index = 0; index < 5; index += 1) await writer.write(KEY, counted(name));
+      }),
+    );
+    const counts = Object.fromEntries(names.map((name) => [name, 5]));
+    expect(server.get(`${PATH}/x`)?.['status']).toEqual({ counts, total: 40 });
+  });
+
+  test('rejects when the API server refuses, and works again after', async () => {
+    server.put(PATH, { metadata: { name: 'x' } });
+    const body = { kind: 'Status', reason: 'Invalid', message: 'spec.total: Invalid value' };
+    server.fail({ when: ({ method }) => method === 'PATCH', answer: { status: 422, body } });
+    const writer = writerOf();
+    await expect(writer.write(KEY, counted('a'))).rejects.toMatchObject({
+      status: 422,
+      message: 'spec.total: Invalid value',
+    });
+    expect(await writer.write(KEY, counted('a'))).toMatchObject({ outcome: 'written' });
+  });
+});

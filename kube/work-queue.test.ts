@@ -1,0 +1,153 @@
+import { describe, expect, test } from '@jest/globals';
+import { setTimeout as delay } from 'node:timers/promises';
+import { silentLogger } from '../runtime/logger.ts';
+import { KubeError } from './client.ts';
+import { createWorkQueue, type WorkObserver, type WorkQueueOptions } from './work-queue.ts';
+
+function queueOf(work: WorkQueueOptions['work'], options: Partial<WorkQueueOptions> = {}) {
+  return createWorkQueue({ name: 'test', work, logger: silentLogger, ...options });
+}
+
+describe('a work queue', () => {
+  test('works on a key that was added many times once', async () => {
+    const seen: string[] = [];
+    const queue = queueOf(async (key) => void seen.push(key));
+    for (const key of ['a', 'b', 'a', 'a']) queue.add(key);
+    expect(queue.length).toBe(2);
+    queue.start();
+    await queue.close();
+    expect(seen).toEqual(['a', 'b']);
+  });
+
+  test('never works on one key twice at a time, and once more when it was added meanwhile', async () => {
+    let running = 0;
+    let most = 0;
+    let runs = 0;
+    const queue = queueOf(async () => {
+      most = Math.max(most, (running += 1));
+      await delay(10);
+      running -= 1;
+      runs += 1;
+    });
+    queue.start();
+    queue.add('a');
+    queue.add('a');
+    queue.add('a');
+    await delay(60);
+    await queue.close();
+    expect({ most, runs }).toEqual({ most: 1, runs: 2 });
+  });
+
+  test('works on different keys side by side, up to its concurrency', async () => {
+    let running = 0;
+    let most = 0;
+    const queue = queueOf(
+      async () => {
+        most = Math.max(most, (running += 1));
+        await delay(5);
+        running -= 1;
+      },
+      { concurrency: 3 },
+    );
+    queue.start();
+    for (let index = 0; index < 9; index += 1) queue.add(`key-${index}`);
+    await delay(60);
+    await queue.close();
+    expect(most).toBe(3);
+  });
+
+  test('tries a failing key again with growing delays, and others meanwhile', async () => {
+    const at: number[] = [];
+    const others: string[] = [];
+    const queue = queueOf(
+      async (key) => {
+        if (key !== 'bad') return void others.push(key);
+        at.push(performance.now());
+        if (at.length < 4) throw new Error('not yet');
+      },
+      { backoff: { baseMs: 40, maxMs: 10_000 } },
+    );
+    queue.start();
+    queue.add('bad');
+    await delay(10);
+    queue.add('good');
+    await delay(400);
+    await queue.close();
+    expect(others).toEqual(['good']);
+    expect(at).toHaveLength(4);
+    const gaps = at.slice(1).map((time, index) => time - (at[index] ?? 0));
+    // Half of the delay is random: 20..40, 40..80, 80..160.
+    gaps.forEach((gap, index) => expect(gap).toBeGreaterThanOrEqual(20 * 2 ** index - 2));
+  });
+
+  test('waits as long as the API server asks', async () => {
+    const at: number[] = [];
+    const queue = queueOf(
+      async () => {
+        at.push(performance.now());
+        if (at.length === 1)
+          throw new KubeError({
+            status: 429,
+            reason: 'TooManyRequests',
+            message: 'slow down',
+            retryAfterMs: 150,
+          });
+      },
+      { backoff: { baseMs: 1, maxMs: 1 } },
+    );
+    queue.start();
+    queue.add('a');
+    await delay(250);
+    await queue.close();
+    expect(at).toHaveLength(2);
+    expect(at[1]! - at[0]!).toBeGreaterThanOrEqual(148);
+  });
+
+  test('comes back when the work asks for it, and an earlier time wins', async () => {
+    let runs = 0;
+    const queue = queueOf(async () => {
+      runs += 1;
+      return runs === 1 ? { againInMs: 20 } : undefined;
+    });
+    queue.start();
+    queue.addAfter('a', 10_000);
+    queue.addAfter('a', 5);
+    queue.addAfter('a', 10_000);
+    await delay(100);
+    await queue.close();
+    expect(runs).toBe(2);
+  });
+
+  test('reports each piece of work with its outcome', async () => {
+    const outcomes: string[] = [];
+    const observe: WorkObserver = (done) => outcomes.push(`${done.queue} ${done.outcome}`);
+    const queue = queueOf(
+      async (key) => {
+        if (key === 'bad') throw new Error('no');
+        return key === 'later' ? { againInMs: 10_000 } : undefined;
+      },
+      { observe, concurrency: 1, backoff: { baseMs: 10_000, maxMs: 10_000 } },
+    );
+    queue.start();
+    for (const key of ['good', 'later', 'bad']) queue.add(key);
+    await delay(20);
+    await queue.close();
+    expect(outcomes).toEqual(['test success', 'test requeue_after', 'test error']);
+  });
+
+  test('aborts running work when it closes, and takes nothing after', async () => {
+    const seen: string[] = [];
+    const queue = queueOf(async (key, signal) => {
+      seen.push(key);
+      await delay(10_000, undefined, { signal }).catch(() => undefined);
+    });
+    queue.start();
+    queue.add('a');
+    await delay(5);
+    await queue.close();
+    queue.add('b');
+    queue.addAfter('c', 1);
+    await delay(10);
+    expect(seen).toEqual(['a']);
+  });
+});

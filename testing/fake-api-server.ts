@@ -1,0 +1,194 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { ClusterAccess } from '../kube/cluster-access.ts';
+
+export interface FakeObject {
+  metadata: { name: string; namespace?: string; resourceVersion?: string; [key: string]: unknown };
+  [key: string]: unknown;
+}
+
+/** What the server does to the next request that `when` picks, instead of answering it. */
+export interface Fault {
+  when: (request: { method: string; url: URL }) => boolean;
+  /** `hang`: never answers. `cut`: closes the socket. Else: this answer. */
+  answer: 'hang' | 'cut' | { status: number; headers?: Record<string, string>; body?: unknown };
+}
+
+export interface FakeApiServer {
+  access: ClusterAccess;
+  /** Every request, oldest first. */
+  requests: { method: string; url: URL; headers: IncomingMessage['headers']; body: unknown }[];
+  /** Stores an object and tells the watches. */
+  put(path: string, object: FakeObject): FakeObject;
+  remove(path: string, name: string): void;
+  get(path: string): FakeObject | undefined;
+  /** Applies once. */
+  fail(fault: Fault): void;
+  watches(): ServerResponse[];
+  /** Sends a line to every watch. */
+  say(event: unknown): void;
+  /** Versions before this one are 410 from now on. */
+  forget(): void;
+  close(): Promise<void>;
+}
+
+/**
+ * The API server's protocol for any collection path, with faults that a real one shows rarely: paged lists, watches,
+ * optimistic locking on PUT and merge patch. Objects are kept by `<collection path>/<name>`.
+ */
+export async function startFakeApiServer(): Promise<FakeApiServer> {
+  const objects = new Map<string, FakeObject>();
+  const watches = new Map<ServerResponse, string>();
+  const history: { version: number; path: string; event: unknown }[] = [];
+  const faults: Fault[] = [];
+  const requests: FakeApiServer['requests'] = [];
+  let version = 100;
+  let oldest = 0;
+
+  function changed(type: string, key: string, object: FakeObject): FakeObject {
+    version += 1;
+    const stored = { ...object, metadata: { ...object.metadata, resourceVersion: String(version) } };
+    const path = key.slice(0, key.lastIndexOf('/'));
+    const event = { type, object: stored };
+    history.push({ version, path, event });
+    if (type === 'DELETED') objects.delete(key);
+    else objects.set(key, stored);
+    for (const [watch, watched] of watches) if (watched === path) watch.write(JSON.stringify(event) + '\n');
+    return stored;
+  }
+
+  function list(url: URL, response: ServerResponse): void {
+    const prefix = `${url.pathname}/`;
+    const items = [...objects].filter(([key]) => key.startsWith(prefix)).map(([, object]) => object);
+    const from = Number(url.searchParams.get('continue') ?? 0);
+    const to = from + Number(url.searchParams.get('limit') ?? items.length);
+    const more = to < items.length ? { continue: String(to) } : {};
+    send(response, 200, {
+      metadata: { resourceVersion: String(version), ...more },
+      items: items.slice(from, to),
+    });
+  }
+
+  function watch(url: URL, response: ServerResponse): void {
+    const from = Number(url.searchParams.get('resourceVersion'));
+    if (from < oldest) {
+      sendStatus(response, 410, 'Expired', 'too old resource version');
+      return;
+    }
+    response.writeHead(200, { 'content-type': 'application/json' });
+    response.flushHeaders();
+    watches.set(response, url.pathname);
+    response.on('close', () => watches.delete(response));
+    for (const past of history)
+      if (past.version > from && past.path === url.pathname)
+        response.write(JSON.stringify(past.event) + '\n');
+  }
+
+  function write(method: string, url: URL, body: unknown, response: ServerResponse): void {
+    const key = url.pathname.replace(/\/status$/, '');
+    const sent = body as FakeObject;
+    if (method === 'POST') {
+      const target = `${key}/${sent.metadata.name}`;
+      if (objects.has(target)) sendStatus(response, 409, 'AlreadyExists', 'exists');
+      else send(response, 201, changed('ADDED', target, sent));
+      return;
+    }
+    const current = objects.get(key);
+    if (!current) {
+      sendStatus(response, 404, 'NotFound', 'not found');
+      return;
+    }
+    const expected = sent?.metadata?.resourceVersion;
+    if (expected !== undefined && expected !== current.metadata.resourceVersion) {
+      sendStatus(response, 409, 'Conflict', 'the object has been modified');
+      return;
+    }
+    const next = method === 'PATCH' ? (mergeJson(current, sent) as FakeObject) : sent;
+    send(
+      response,
+      200,
+      changed(method === 'DELETE' ? 'DELETED' : 'MODIFIED', key, method === 'DELETE' ? current : next),
+    );
+  }
+
+  const server = createServer((request, response) => {
+    void (async () => {
+      const url = new URL(request.url ?? '/', 'http://fake');
+      const method = request.method ?? 'GET';
+      const text = Buffer.concat(await request.toArray()).toString();
+      const body: unknown = text === '' ? undefined : JSON.parse(text);
+      requests.push({ method, url, headers: request.headers, body });
+      const index = faults.findIndex((fault) => fault.when({ method, url }));
+      if (index >= 0) {
+        const [fault] = faults.splice(index, 1);
+        answerFault(fault!.answer, response);
+      } else if (method !== 'GET') write(method, url, body, response);
+      else if (url.searchParams.get('watch') === 'true') watch(url, response);
+      else if (objects.has(url.pathname)) send(response, 200, objects.get(url.pathname));
+      else if (
+        [...objects.keys()].some((key) => key.startsWith(`${url.pathname}/`)) ||
+        url.searchParams.has('limit')
+      )
+        list(url, response);
+      else sendStatus(response, 404, 'NotFound', 'not found');
+    })();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    access: {
+      server: `http://127.0.0.1:${port}`,
+      namespace: null,
+      credentials: async () => ({ headers: { authorization: 'Bearer fake' }, tls: {} }),
+    },
+    requests,
+    put: (path, object) => {
+      const key = `${path}/${object.metadata.name}`;
+      return changed(objects.has(key) ? 'MODIFIED' : 'ADDED', key, object);
+    },
+    remove: (path, name) => void changed('DELETED', `${path}/${name}`, objects.get(`${path}/${name}`)!),
+    get: (path) => objects.get(path),
+    fail: (fault) => void faults.push(fault),
+    watches: () => [...watches.keys()],
+    say: (event) => {
+      for (const watch of watches.keys()) watch.write(JSON.stringify(event) + '\n');
+    },
+    forget: () => void ((oldest = version + 1), (version += 1)),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+function answerFault(answer: Fault['answer'], response: ServerResponse): void {
+  if (answer === 'hang') return;
+  if (answer === 'cut') {
+    response.destroy();
+    return;
+  }
+  response.writeHead(answer.status, { 'content-type': 'application/json', ...answer.headers });
+  response.end(JSON.stringify(answer.body ?? { kind: 'Status', message: 'as the test wants', reason: '' }));
+}
+
+function send(response: ServerResponse, status: number, body: unknown): void {
+  response.writeHead(status, { 'content-type': 'application/json' });
+  response.end(JSON.stringify(body));
+}
+
+function sendStatus(response: ServerResponse, code: number, reason: string, message: string): void {
+  send(response, code, { kind: 'Status', code, reason, message });
+}
+
+/** RFC 7386. */
+export function mergeJson(target: unknown, patch: unknown): unknown {
+  if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) return patch;
+  const result: Record<string, unknown> =
+    typeof target === 'object' && target !== null && !Array.isArray(target) ? { ...target } : {};
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === null) delete result[key];
+    else result[key] = mergeJson(result[key], value);
+  }
+  return result;
+}
