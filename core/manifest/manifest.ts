@@ -60,7 +60,8 @@ export interface Model {
     maxMonthlyUSD?: number;
     alertAtUSD?: number;
     maxTokensPerDay?: number;
-    usdPerMillionTokens?: { input: number; output: number };
+    /** `tokenPriceOf` gives it where both prices are known. */
+    usdPerMillionTokens?: { input?: number; output?: number };
   };
 }
 
@@ -181,7 +182,7 @@ export interface Api {
   port?: number;
   pathPrefix?: string;
   url?: string;
-  auth?: { type: 'jwt' | 'apikey' | 'oauth2' | 'none'; jwksUri?: string; header?: string };
+  auth?: { type?: 'jwt' | 'apikey' | 'oauth2' | 'none'; jwksUri?: string; header?: string };
   rateLimit?: { requestsPerMinute?: number; requestsPerHour?: number };
   streaming?: boolean;
   healthEndpoint?: string;
@@ -193,7 +194,8 @@ export interface Api {
 export interface Subagent {
   name: string;
   ref:
-    { manifest: string } | { a2a: { url: string; auth?: { type: string; token?: string; header?: string } } };
+    | { manifest: string }
+    | { a2a: { url: string; auth?: { type?: string; token?: string; header?: string } } };
   invocation?: 'parallel' | 'sequential' | 'on-demand';
   passContext?: boolean;
   triggerKeywords?: string[];
@@ -220,5 +222,4 @@ export interface ManifestProblem {
   suggestion?: string;
 }
 
-export type ParsedManifest =
-  { ok: true; manifest: Manifest } | { ok: false; problems: ManifestProblem[] };
+export type ParsedManifest = { ok: true; manifest: Manifest } | { ok: false; problems: ManifestProblem[] };

@@ -1,0 +1,39 @@
+const LONGEST = 64;
+
+/** How many typing mistakes (insert, delete, replace, swap of neighbours) lie between two words. */
+function distance(a: string, b: string): number {
+  let beforeLast: number[] = [];
+  let last = Array.from({ length: b.length + 1 }, (_, column) => column);
+  for (let row = 1; row <= a.length; row += 1) {
+    const current = [row];
+    for (let column = 1; column <= b.length; column += 1) {
+      const replaced = at(last, column - 1) + (a[row - 1] === b[column - 1] ? 0 : 1);
+      let best = Math.min(at(last, column) + 1, at(current, column - 1) + 1, replaced);
+      if (row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1])
+        best = Math.min(best, at(beforeLast, column - 2) + 1);
+      current.push(best);
+    }
+    [beforeLast, last] = [last, current];
+  }
+  return at(last, b.length);
+}
+
+const at = (row: number[], column: number): number => row[column] ?? Number.POSITIVE_INFINITY;
+
+const folded = (word: string): string => word.toLowerCase().replaceAll(/[-_\s]/g, '');
+
+/** The candidate that was probably meant by `word`; undefined when none is near. */
+export function nearest(word: string, candidates: Iterable<string>): string | undefined {
+  if (word.length > LONGEST) return undefined;
+  const wanted = folded(word);
+  const allowed = wanted.length <= 3 ? 1 : wanted.length <= 7 ? 2 : 3;
+  let best: string | undefined;
+  let fewest = allowed + 1;
+  for (const candidate of candidates) {
+    if (Math.abs(candidate.length - word.length) > allowed + 3) continue;
+    const mistakes = distance(wanted, folded(candidate));
+    // Two short words that share nothing are not near, however few letters they have.
+    if (mistakes < fewest && mistakes < Math.max(wanted.length, 2)) [best, fewest] = [candidate, mistakes];
+  }
+  return best;
+}

@@ -1,0 +1,61 @@
+import type { Manifest } from './manifest.ts';
+
+export type ReferenceKind = 'env' | 'file' | 'secret' | 'func';
+
+export const REFERENCE_KINDS: readonly ReferenceKind[] = ['env', 'file', 'secret', 'func'];
+export const REFERENCE_FUNCTIONS = ['now_iso', 'now_unix', 'now_date'] as const;
+export type ReferenceFunction = (typeof REFERENCE_FUNCTIONS)[number];
+
+/** `$env:VAR`, `$file:path`, `$secret:name` or `$func:name` where a manifest has it. */
+export interface Reference {
+  kind: ReferenceKind;
+  /** What follows the colon. */
+  name: string;
+  /** Manifest path, such as `spec.model.apiKey`. */
+  path: string;
+}
+
+const REFERENCE = /^\$(env|file|secret|func):(.*)$/s;
+
+/** The reference that a string of a valid manifest is, or null: then it stands for itself. */
+export function referenceOf(text: string): { kind: ReferenceKind; name: string } | null {
+  const match = REFERENCE.exec(text);
+  if (match === null) return null;
+  return { kind: match[1] as ReferenceKind, name: match[2] ?? '' };
+}
+
+/** Every reference of the manifest in the order of the file; what `x-` keys hold is nobody's business. */
+export function referencesIn(manifest: Manifest): Reference[] {
+  const found: Reference[] = [];
+  collect(manifest, '', found);
+  return found;
+}
+
+function collect(value: unknown, path: string, found: Reference[]): void {
+  if (typeof value === 'string') {
+    const reference = referenceOf(value);
+    if (reference !== null) found.push({ ...reference, path });
+  } else if (Array.isArray(value)) {
+    for (const [index, item] of value.entries()) collect(item, `${path}[${index}]`, found);
+  } else if (typeof value === 'object' && value !== null) {
+    for (const [key, item] of Object.entries(value))
+      if (!key.startsWith('x-')) collect(item, path === '' ? key : `${path}.${key}`, found);
+  }
+}
+
+/** The variable in which the backend `env` keeps a secret: `db-password` is in `PLATFORM_SECRET_DB_PASSWORD`. */
+export function secretVariable(name: string): string {
+  return `PLATFORM_SECRET_${name.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_')}`;
+}
+
+/** What a `$func:` reference gives at the moment `now`: `now_iso` ISO 8601 UTC, `now_unix` seconds, `now_date` the UTC day. */
+export function functionValue(name: ReferenceFunction, now: Date): string {
+  switch (name) {
+    case 'now_iso':
+      return now.toISOString();
+    case 'now_unix':
+      return String(Math.floor(now.getTime() / 1000));
+    case 'now_date':
+      return now.toISOString().slice(0, 10);
+  }
+}

@@ -1,0 +1,178 @@
+/** The part of JSON Schema 2020-12 that the manifest's schema is written in. */
+export interface SchemaNode {
+  $schema?: string;
+  $id?: string;
+  title?: string;
+  type?: 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean';
+  description?: string;
+  default?: string | number | boolean;
+  properties?: Record<string, SchemaNode>;
+  patternProperties?: Record<string, true>;
+  additionalProperties?: SchemaNode | false;
+  required?: string[];
+  items?: SchemaNode;
+  enum?: string[];
+  const?: string;
+  pattern?: string;
+  minLength?: number;
+  maxLength?: number;
+  minimum?: number;
+  maximum?: number;
+  if?: SchemaNode;
+  then?: SchemaNode;
+  else?: SchemaNode;
+  anyOf?: SchemaNode[];
+  oneOf?: SchemaNode[];
+  not?: SchemaNode;
+  /** The value must not be shown in a message. */
+  writeOnly?: true;
+  /** What is wanted here, in words, for the message of a failed pattern or of a failed choice. */
+  'x-wanted'?: string;
+}
+
+type Properties = Record<string, SchemaNode>;
+
+/** A property by name; the mark `!` after the name makes it required. */
+function splitRequired(marked: Properties): { properties: Properties; required: string[] } {
+  const properties: Properties = {};
+  const required: string[] = [];
+  for (const [name, node] of Object.entries(marked)) {
+    const bare = name.replace(/!$/, '');
+    properties[bare] = node;
+    if (bare !== name) required.push(bare);
+  }
+  return { properties, required };
+}
+
+/** A closed object: unknown keys are errors, keys that begin with `x-` are free. `name!` marks a required key. */
+export function object(description: string, marked: Properties): SchemaNode {
+  const { properties, required } = splitRequired(marked);
+  return {
+    type: 'object',
+    description,
+    properties,
+    ...(required.length > 0 ? { required } : {}),
+    patternProperties: { '^x-': true },
+    additionalProperties: false,
+  };
+}
+
+/** An object whose keys are free. */
+export function map(description: string, values: SchemaNode): SchemaNode {
+  return { type: 'object', description, additionalProperties: values };
+}
+
+export function list(description: string, items: SchemaNode): SchemaNode {
+  return { type: 'array', description, items };
+}
+
+/** Any text; a reference is one. */
+export function text(description: string, fallback?: string): SchemaNode {
+  return { type: 'string', description, ...(fallback === undefined ? {} : { default: fallback }) };
+}
+
+/** Text of at least one character. */
+export function filled(description: string): SchemaNode {
+  return { type: 'string', description, minLength: 1 };
+}
+
+/** Text that is a key or token: never shown in a message. */
+export function secret(description: string): SchemaNode {
+  return { ...filled(description), writeOnly: true };
+}
+
+/** Text of a certain form, or a reference. */
+export function formatted(
+  description: string,
+  format: { pattern: string; wanted: string },
+  fallback?: string,
+): SchemaNode {
+  return {
+    ...text(description, fallback),
+    if: { pattern: REFERENCE_START },
+    else: { pattern: format.pattern, 'x-wanted': format.wanted },
+  };
+}
+
+/** A name that the product itself goes by and reads before anything is resolved: no reference. */
+export function identifier(
+  description: string,
+  format: { pattern: string; wanted: string; maxLength?: number },
+): SchemaNode {
+  return { type: 'string', description, pattern: format.pattern, 'x-wanted': format.wanted };
+}
+
+/** A word of a closed vocabulary, which the product reads before anything is resolved: no reference. */
+export function word(description: string, words: readonly string[], fallback?: string): SchemaNode {
+  return {
+    type: 'string',
+    description,
+    enum: [...words],
+    ...(fallback === undefined ? {} : { default: fallback }),
+  };
+}
+
+interface Range {
+  min?: number;
+  max?: number;
+  default?: number;
+}
+
+export function integer(description: string, range: Range = {}): SchemaNode {
+  return { type: 'integer', description, ...bounds(range) };
+}
+
+export function number(description: string, range: Range = {}): SchemaNode {
+  return { type: 'number', description, ...bounds(range) };
+}
+
+function bounds(range: Range): SchemaNode {
+  return {
+    ...(range.min === undefined ? {} : { minimum: range.min }),
+    ...(range.max === undefined ? {} : { maximum: range.max }),
+    ...(range.default === undefined ? {} : { default: range.default }),
+  };
+}
+
+export function flag(description: string, fallback?: boolean): SchemaNode {
+  return { type: 'boolean', description, ...(fallback === undefined ? {} : { default: fallback }) };
+}
+
+/** How a reference begins; what follows is checked by the manifest parser, which can say more than a pattern. */
+export const REFERENCE_START = '^\\$(env|file|secret|func):';
+
+const PORT = '(?:[1-9]\\d{0,3}|[1-5]\\d{4}|6[0-4]\\d{3}|65[0-4]\\d{2}|655[0-2]\\d|6553[0-5])';
+const HOST = '(?:\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)';
+
+export const FORMATS = {
+  dnsLabel: {
+    pattern: '^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$',
+    wanted: 'a DNS label: 1 to 63 lower-case letters, digits and hyphens, no hyphen at either end',
+  },
+  semver: {
+    pattern:
+      '^(?:0|[1-9]\\d*)\\.(?:0|[1-9]\\d*)\\.(?:0|[1-9]\\d*)' +
+      '(?:-(?:0|[1-9]\\d*|\\d*[A-Za-z-][0-9A-Za-z-]*)(?:\\.(?:0|[1-9]\\d*|\\d*[A-Za-z-][0-9A-Za-z-]*))*)?' +
+      '(?:\\+[0-9A-Za-z-]+(?:\\.[0-9A-Za-z-]+)*)?$',
+    wanted: 'a semantic version such as 1.2.3',
+  },
+  variable: {
+    pattern: '^[A-Za-z_][A-Za-z0-9_]*$',
+    wanted: 'the name of an environment variable: letters, digits and _, no digit first',
+  },
+  httpUrl: { pattern: '^https?://[^\\s/?#]+[^\\s]*$', wanted: 'a URL that begins with http:// or https://' },
+  publicUrl: {
+    pattern: '^(?:https?|wss?)://[^\\s/?#]+[^\\s]*$',
+    wanted: 'a URL that begins with http://, https://, ws:// or wss://',
+  },
+  address: {
+    pattern: `^(?:[A-Za-z][A-Za-z0-9+.-]*://[^\\s]+|${HOST}:${PORT})$`,
+    wanted: 'host:port (port 1 to 65535) or a connection URL such as redis://cache:6379',
+  },
+  urlPath: { pattern: '^/[^\\s]*$', wanted: 'a path that begins with /' },
+  date: {
+    pattern:
+      '^\\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\\d|3[01])(?:T\\d{2}:\\d{2}(?::\\d{2}(?:\\.\\d+)?)?(?:Z|[+-]\\d{2}:\\d{2}))?$',
+    wanted: 'an ISO 8601 date such as 2027-01-31, or 2027-01-31T12:00:00Z',
+  },
+} as const;

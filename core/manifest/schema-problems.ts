@@ -1,0 +1,211 @@
+import type { ManifestProblem } from './manifest.ts';
+import { nearest } from './nearest.ts';
+import { MANIFEST_SCHEMA, schemaNodeAt } from './schema.ts';
+import type { SchemaNode } from './schema-node.ts';
+import { suggestValue } from './suggest-value.ts';
+import { validateManifest } from './validate.generated.ts';
+import { oneOf, shown } from './wording.ts';
+import { formatPath, keyOffsetAt, nodeAt, valueOffsetAt } from './yaml-tree.ts';
+import type { Located, PathToken, Place } from './yaml-tree.ts';
+
+/** What ajv reports; `messages: false` leaves the sentence to this file. */
+interface ValidationError {
+  keyword: string;
+  instancePath: string;
+  schemaPath: string;
+  params: Record<string, unknown>;
+}
+
+/** Problems of the tree against the schema, one per mistake. */
+export function schemaProblems(root: Located, place: Place): ManifestProblem[] {
+  if (validateManifest(root.value)) return [];
+  const errors = withoutEchoes(validateManifest.errors as ValidationError[]);
+  const unknown = errors.filter((error) => error.keyword === 'additionalProperties');
+  const meant = new Set(unknown.map((error) => `${error.instancePath}/${nearKey(error) ?? ''}`));
+  const context: Context = { root, place };
+  return errors
+    .filter(
+      (error) => !(error.keyword === 'required' && meant.has(`${error.instancePath}/${missingKey(error)}`)),
+    )
+    .map((error) => problemOf(error, context));
+}
+
+interface Context {
+  root: Located;
+  place: Place;
+}
+
+/**
+ * ajv reports a choice (anyOf, if) and every reason why its branches failed; one value that has the wrong type, and
+ * every further rule that it breaks for it. A person made one mistake there, so one error stays.
+ */
+function withoutEchoes(errors: readonly ValidationError[]): ValidationError[] {
+  const choices = errors.filter(({ keyword }) => keyword === 'anyOf' || keyword === 'oneOf');
+  const seen = new Set<string>();
+  return errors.filter((error) => {
+    if (error.keyword === 'if') return false;
+    const inChoice = choices.some(
+      (choice) =>
+        error !== choice &&
+        error.instancePath === choice.instancePath &&
+        error.schemaPath.startsWith(`${choice.schemaPath}/`),
+    );
+    if (inChoice) return false;
+    if (error.keyword === 'required' || error.keyword === 'additionalProperties') return true;
+    if (seen.has(error.instancePath)) return false;
+    // `type` comes first where it fails at all.
+    seen.add(error.instancePath);
+    return true;
+  });
+}
+
+const missingKey = (error: ValidationError): string => String(error.params['missingProperty']);
+const unknownKey = (error: ValidationError): string => String(error.params['additionalProperty']);
+const objectOf = (error: ValidationError): SchemaNode =>
+  schemaNodeAt(error.schemaPath.replace(/\/[^/]+$/, ''));
+
+function nearKey(error: ValidationError): string | undefined {
+  return nearest(unknownKey(error), Object.keys(objectOf(error).properties ?? {}));
+}
+
+function pathOf(instancePath: string, root: Located): PathToken[] {
+  const tokens: PathToken[] = [];
+  let node: Located | undefined = root;
+  for (const raw of instancePath.split('/').slice(1)) {
+    const token: string = raw.replaceAll('~1', '/').replaceAll('~0', '~');
+    const next: Located | undefined = node?.items?.[Number(token)] ?? node?.members?.get(token)?.node;
+    tokens.push(node?.items === undefined ? token : Number(token));
+    node = next;
+  }
+  return tokens;
+}
+
+function problemOf(error: ValidationError, { root, place }: Context): ManifestProblem {
+  const path = pathOf(error.instancePath, root);
+  switch (error.keyword) {
+    case 'additionalProperties':
+      return unknownKeyProblem(error, path, { root, place });
+    case 'required': {
+      const inner = [...path, missingKey(error)];
+      return {
+        path: formatPath(inner),
+        message: `the key ${shown(missingKey(error))} is missing`,
+        ...place(keyOffsetAt(root, path)),
+      };
+    }
+    case 'anyOf':
+    case 'oneOf':
+      return {
+        path: formatPath(path),
+        message: objectOf(error)['x-wanted'] ?? 'fits none of the forms that are possible here',
+        ...place(keyOffsetAt(root, path)),
+      };
+    default:
+      return valueProblem(error, path, { root, place });
+  }
+}
+
+function unknownKeyProblem(error: ValidationError, path: PathToken[], context: Context): ManifestProblem {
+  const key = unknownKey(error);
+  const inner = [...path, key];
+  const suggestion = nearKey(error) ?? homeOf(key, path);
+  const known = Object.keys(objectOf(error).properties ?? {});
+  return {
+    path: formatPath(inner),
+    message: unknownKeyMessage(key, suggestion === undefined ? known : []),
+    ...context.place(keyOffsetAt(context.root, inner)),
+    ...(suggestion === undefined ? {} : { suggestion }),
+  };
+}
+
+function unknownKeyMessage(key: string, known: readonly string[]): string {
+  if (key === '<<') return 'merge keys ("<<") are not part of YAML 1.2; write the keys out';
+  const rest = known.length === 0 ? '' : `; known here: ${known.join(', ')}`;
+  return `unknown key ${shown(key)}${rest}`;
+}
+
+let homes: Map<string, string[]> | undefined;
+
+/** Where a key that is unknown here has its place: the nearest to the root, when there is just one such place. */
+function homeOf(key: string, path: readonly PathToken[]): string | undefined {
+  homes ??= indexKeys(MANIFEST_SCHEMA, '', new Map());
+  const here = formatPath(path).replaceAll(/\[\d+\]/g, '[]');
+  const everywhere = homes.get(key) ?? [];
+  const outsideLists = everywhere.filter((place) => !place.includes('[]'));
+  const places = outsideLists.length > 0 ? outsideLists : everywhere;
+  const below = places.filter((place) => here !== '' && place.startsWith(`${here}.`));
+  const candidates = below.length > 0 ? below : places;
+  const depthOf = (place: string): number => place.split('.').length;
+  const least = Math.min(...candidates.map(depthOf));
+  const nearestToRoot = candidates.filter((place) => depthOf(place) === least);
+  return nearestToRoot.length === 1 ? nearestToRoot[0] : undefined;
+}
+
+function indexKeys(node: SchemaNode, path: string, index: Map<string, string[]>): Map<string, string[]> {
+  for (const [key, child] of Object.entries(node.properties ?? {})) {
+    const inner = path === '' ? key : `${path}.${key}`;
+    index.set(key, [...(index.get(key) ?? []), inner]);
+    indexKeys(child, inner, index);
+  }
+  if (node.items !== undefined) indexKeys(node.items, `${path}[]`, index);
+  return index;
+}
+
+function valueProblem(error: ValidationError, path: PathToken[], { root, place }: Context): ManifestProblem {
+  const node = valueSchema(error);
+  const found = nodeAt(root, path) ?? root;
+  const suggestion = suggestValue(node, found);
+  return {
+    path: formatPath(path),
+    message: valueMessage(node, found),
+    ...place(valueOffsetAt(root, path)),
+    ...(suggestion === undefined ? {} : { suggestion }),
+  };
+}
+
+/** The node that describes the value: the one that has the type, above an `else` that has the pattern. */
+function valueSchema(error: ValidationError): SchemaNode {
+  return schemaNodeAt(error.schemaPath.replace(/\/[^/]+$/, '').replace(/\/else$/, ''));
+}
+
+const GRPC =
+  'grpc is not possible: an HTTP/1.1 proxy stands before the agent, which cannot carry it; use rest, mcp or websocket';
+
+function valueMessage(node: SchemaNode, found: Located): string {
+  if (found.value === 'grpc' && node.enum?.includes('websocket') === true) return GRPC;
+  const wanted = wantedIn(node);
+  if (found.value === '' && node.minLength === 1) return 'must not be empty';
+  return `must be ${wanted}, is ${describe(node, found)}`;
+}
+
+function wantedIn(node: SchemaNode): string {
+  if (node.const !== undefined) return shown(node.const);
+  if (node.enum !== undefined) return oneOf(node.enum);
+  const wanted = node['x-wanted'] ?? node.else?.['x-wanted'];
+  if (node.type === 'string' && wanted !== undefined) return wanted;
+  return `${WORDS[node.type ?? 'string']}${rangeOf(node)}`;
+}
+
+const WORDS = {
+  string: 'text',
+  integer: 'a whole number',
+  number: 'a number',
+  boolean: 'true or false',
+  object: 'an object',
+  array: 'a list',
+} as const;
+
+function rangeOf({ minimum, maximum }: SchemaNode): string {
+  if (minimum !== undefined && maximum !== undefined) return ` from ${minimum} to ${maximum}`;
+  if (minimum !== undefined) return ` of at least ${minimum}`;
+  return maximum === undefined ? '' : ` of at most ${maximum}`;
+}
+
+function describe(node: SchemaNode, found: Located): string {
+  if (found.items !== undefined) return 'a list';
+  if (found.members !== undefined) return 'an object';
+  if (found.value === null) return 'empty';
+  if (typeof found.value === 'string') return node.writeOnly === true ? 'other text' : shown(found.value);
+  if (typeof found.value === 'boolean') return String(found.value);
+  return node.writeOnly === true ? 'a number' : `the number ${(found.source ?? '').slice(0, 60)}`;
+}

@@ -1,0 +1,48 @@
+// Writes every generated file, or with --check says which ones are stale (exit code 1). A new generated file is one
+// row in GENERATED; its content() is pure apart from reading sources, so that two runs give the same bytes.
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { manifestReferencePage } from './generate-manifest-page.ts';
+import { publishedSchema, validatorModule } from './generate-manifest-validator.ts';
+
+interface Generated {
+  /** Path from the repository's root. */
+  file: string;
+  content: () => string;
+}
+
+const GENERATED: Generated[] = [
+  { file: 'core/manifest/validate.generated.ts', content: validatorModule },
+  { file: 'core/manifest/agent.schema.generated.json', content: publishedSchema },
+  { file: 'docs/reference/manifest.md', content: manifestReferencePage },
+];
+
+const root = dirname(import.meta.dirname);
+
+function generate(check: boolean): number {
+  const stale: string[] = [];
+  for (const { file, content } of GENERATED) {
+    const path = join(root, file);
+    const wanted = content();
+    const found = existsSync(path) ? readFileSync(path, 'utf8') : null;
+    if (found === wanted) continue;
+    stale.push(file);
+    if (check) continue;
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, wanted);
+  }
+  if (!check) {
+    for (const file of stale) console.log(`wrote ${file}`);
+    return 0;
+  }
+  for (const file of stale) console.error(`${file} is stale: run npm run generate`);
+  return stale.length > 0 ? 1 : 0;
+}
+
+const flags = process.argv.slice(2);
+if (flags.some((flag) => flag !== '--check')) {
+  console.error('usage: node scripts/generate.ts [--check]');
+  process.exitCode = 1;
+} else {
+  process.exitCode = generate(flags.includes('--check'));
+}
