@@ -159,7 +159,7 @@ done
 
 if want cni; then
   CNI_MODULE=github.com/containernetworking/plugins
-  for plugin in main/bridge main/loopback ipam/host-local meta/portmap; do
+  for plugin in main/ptp main/loopback ipam/host-local meta/portmap; do
     compile "cni/${plugin#*/}" "$CNI_PLUGINS_VERSION" "$(module cni "$CNI_MODULE" "$CNI_PLUGINS_VERSION")" "$CNI_MODULE/plugins/$plugin"
   done
 fi
@@ -170,7 +170,6 @@ if want runc; then
   need openssl openssl
   need pgrep procps
   need ip iproute2
-  need iptables iptables
   need nft nftables
   need /usr/include/seccomp.h libseccomp-dev
   # From source rather than Debian's package: that one is years older than what this containerd expects.

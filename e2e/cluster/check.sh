@@ -6,7 +6,7 @@ set -uo pipefail
 . "$CLUSTER_DIR/cgroup.sh"
 LEVEL=${1:-node}
 CONTROL_BINARIES="etcd kube-apiserver kube-controller-manager kube-scheduler kubectl opa"
-NODE_BINARIES="$CONTROL_BINARIES helm kubelet kube-proxy containerd containerd-shim-runc-v2 ctr runc coredns cni/bridge"
+NODE_BINARIES="$CONTROL_BINARIES helm kubelet kube-proxy containerd containerd-shim-runc-v2 ctr runc coredns cni/ptp"
 
 cannot() {
   echo "SKIPPED, NO CLUSTER HERE: $1. On a machine with Docker: e2e/cluster/kind.sh up, then E2E_KUBECONFIG=<its kubeconfig> make e2e" >&2
@@ -59,7 +59,7 @@ case $LEVEL in
     [ "$(id -u)" = 0 ] || cannot "root is needed for namespaces, mounts and cgroups"
     can_build "$NODE_BINARIES"
     if ! all_built runc || [ ! -f "$BASE_IMAGES/cluster.tar" ]; then has gcc; fi
-    has openssl setsid pgrep unshare nsenter flock ip iptables nft
+    has openssl setsid pgrep unshare nsenter flock ip nft
     unshare --mount --pid --net --uts --ipc --fork true 2>/dev/null || cannot "root may not make namespaces (unshare is refused)"
     has_controllers
     ;;

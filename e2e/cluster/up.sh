@@ -14,7 +14,7 @@ RUN=$(run_dir "$NAME")
 started=$(date +%s%N)
 
 binaries_there etcd kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy kubectl containerd \
-  containerd-shim-runc-v2 ctr runc cni/bridge coredns
+  containerd-shim-runc-v2 ctr runc cni/ptp coredns
 export IMPORT=${IMPORT:-$(find "$BASE_IMAGES" "$APP_IMAGES" -maxdepth 1 -name '*.tar' 2>/dev/null | tr '\n' ' ')}
 [ -f "$BASE_IMAGES/cluster.tar" ] || { echo "no images: run e2e/images/build.sh" >&2; exit 1; }
 
