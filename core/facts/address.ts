@@ -1,0 +1,63 @@
+/** Where a TCP connection goes. */
+export interface HostPort {
+  host: string;
+  port: number;
+}
+
+/** Default ports by URL scheme, which is also the type of a service (`type: redis`). */
+const PORTS: Readonly<Record<string, number>> = {
+  amqp: 5672,
+  amqps: 5671,
+  bolt: 7687,
+  chroma: 8000,
+  clickhouse: 8123,
+  elasticsearch: 9200,
+  http: 80,
+  https: 443,
+  kafka: 9092,
+  mariadb: 3306,
+  memcached: 11211,
+  milvus: 19530,
+  mongodb: 27017,
+  mqtt: 1883,
+  mysql: 3306,
+  nats: 4222,
+  neo4j: 7687,
+  opensearch: 9200,
+  postgres: 5432,
+  postgresql: 5432,
+  qdrant: 6333,
+  rabbitmq: 5672,
+  redis: 6379,
+  rediss: 6379,
+  weaviate: 8080,
+  ws: 80,
+  wss: 443,
+};
+
+/** `scheme://[user[:password]@]host[:port]`; of several hosts the first. The user part may itself hold an `@`. */
+const URL_FORM = /^([a-z][a-z0-9+.-]*):\/\/(?:[^/?#]*@)?(\[[^\]]+\]|[^:/?#,[\]@]+)(?::(\d+))?(?:[,/?#]|$)/i;
+const HOST_FORM = /^(\[[^\]]+\]|[^:/?#[\]@\s]+)(?::(\d+))?$/;
+
+/**
+ * Reads `host:port`, a connection URL, or a bare host where the service's type has a default port.
+ * null: it names no TCP address (a file, a URL of an unknown scheme without a port, `mongodb+srv`, which is in DNS).
+ */
+export function parseAddress(address: string, type?: string): HostPort | null {
+  const text = address.trim();
+  const url = URL_FORM.exec(text);
+  if (url !== null) {
+    const scheme = url[1]?.toLowerCase() ?? '';
+    return scheme.endsWith('+srv') ? null : hostPort(url[2], url[3], scheme);
+  }
+  const plain = HOST_FORM.exec(text);
+  return plain === null ? null : hostPort(plain[1], plain[2], type?.toLowerCase() ?? '');
+}
+
+function hostPort(host: string | undefined, port: string | undefined, scheme: string): HostPort | null {
+  const family = scheme.split('+')[0] ?? '';
+  const fallback = Object.hasOwn(PORTS, family) ? PORTS[family] : undefined;
+  const number = port === undefined ? fallback : Number(port);
+  if (host === undefined || number === undefined || number < 1 || number > 65_535) return null;
+  return { host: host.replace(/^\[(.*)\]$/, '$1'), port: number };
+}

@@ -1,0 +1,120 @@
+import { declaredVariables, modelCheckId, reachTargets } from '../facts/declared.ts';
+import type { Check } from '../health/health.ts';
+import type { Manifest } from '../manifest/manifest.ts';
+import type { Finding, GapRule, RuleInput } from './finding.ts';
+import type { Severity } from './gap.ts';
+
+/** Declared check id to the manifest path that declares it. */
+type Declared = ReadonlyMap<string, string>;
+
+/** Rows that only an agent's own report can fill (agent-sdk mode). */
+export const AGENT_RULES: readonly GapRule[] = [
+  { property: 'model.apiKey', find: findModel },
+  checkRule({ prefix: 'env:', severity: 'high', field: 'spec.requires.envVars', declared: variableIds }),
+  checkRule({ prefix: 'service:', severity: 'high', field: 'spec.requires.services', declared: serviceIds }),
+  checkRule({ prefix: 'tool:', severity: 'medium', field: 'spec.tools', declared: toolIds }),
+];
+
+function variableIds(manifest: Manifest): Declared {
+  return new Map([...declaredVariables(manifest)].map(([name, path]) => [`env:${name}`, path]));
+}
+
+function serviceIds(manifest: Manifest): Declared {
+  const services = reachTargets(manifest).filter((target) => target.id.startsWith('service:'));
+  return new Map(services.map((target) => [target.id, target.path.replace(/\.address$/, '')]));
+}
+
+function toolIds(manifest: Manifest): Declared {
+  const tools = manifest.spec.tools ?? [];
+  return new Map(tools.map((tool, index) => [`tool:${tool.name}`, `spec.tools[${index}].name`]));
+}
+
+/** A row for one kind of check: an issue for each one that failed, and for each declared one that was not reported. */
+function checkRule(row: {
+  prefix: string;
+  severity: Severity;
+  /** Where a failed check belongs that the manifest does not declare. */
+  field: string;
+  declared(manifest: Manifest): Declared;
+}): GapRule {
+  const { prefix, severity } = row;
+  return {
+    property: `${prefix}<name>`,
+    find: ({ manifest, agentChecks }) => {
+      if (agentChecks === null) return [];
+      const declared = row.declared(manifest);
+      const findings: Finding[] = [];
+      for (const [id, field] of declared)
+        if (!agentChecks.has(id)) findings.push(notReported(id, field, severity));
+      for (const [id, each] of agentChecks)
+        if (id.startsWith(prefix) && each.status === 'fail')
+          findings.push(failed(each, declared.get(id) ?? row.field, severity));
+      return findings;
+    },
+  };
+}
+
+function failed(check: Check, field: string, severity: Severity): Finding {
+  return {
+    severity,
+    property: check.id,
+    description: `The agent's check ${check.id} failed${check.message ? `: ${check.message}` : '.'}`,
+    recommendation:
+      check.remediation ?? `Make the agent's check ${check.id} pass, or remove it from the manifest.`,
+    field,
+    declared: check.id,
+    observed: 'fail',
+    evidenceLevel: 'probed',
+  };
+}
+
+function notReported(id: string, field: string, severity: Severity): Finding {
+  return {
+    severity,
+    property: id,
+    description: `${id} is declared, but the agent's report has no such check.`,
+    recommendation: `Give the agent's reporter this manifest, so that it checks ${id}, or remove it from the manifest.`,
+    field,
+    declared: id,
+    observed: null,
+    evidenceLevel: 'probed',
+  };
+}
+
+function findModel({ manifest, agentChecks }: RuleInput): Finding[] {
+  if (agentChecks === null) return [];
+  const id = modelCheckId(manifest.spec.model);
+  const found = agentChecks.get(id);
+  if (found?.status === 'pass') return [];
+  const about = {
+    property: 'model.apiKey',
+    field: 'spec.model.apiKey',
+    evidenceLevel: 'probed' as const,
+    declared: id,
+  };
+  if (found === undefined)
+    return [
+      {
+        ...about,
+        severity: 'high',
+        description: `The agent's report has no check ${id}: whether it can use its declared model is not known.`,
+        recommendation: "Give the agent's reporter this manifest, so that it checks the model.",
+        observed: null,
+      },
+    ];
+  const words =
+    found.status === 'fail' ? 'cannot be used with the key that the agent has' : 'could not be asked';
+  const fallback =
+    found.status === 'fail'
+      ? "Check the model provider's address and status, and that the API key is valid."
+      : `Set the API key that ${manifest.spec.model.apiKey.startsWith('$') ? manifest.spec.model.apiKey : 'spec.model.apiKey'} names.`;
+  return [
+    {
+      ...about,
+      severity: found.status === 'fail' ? 'critical' : 'high',
+      description: `The model ${id} ${words}${found.message ? `: ${found.message}` : '.'}`,
+      recommendation: found.remediation ?? fallback,
+      observed: found.status,
+    },
+  ];
+}

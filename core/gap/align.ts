@@ -1,0 +1,19 @@
+import type { Facts } from '../facts/facts.ts';
+import type { Manifest } from '../manifest/manifest.ts';
+import type { AlignmentGap, AlignmentReport } from './gap.ts';
+import { findingsOf } from './rules.ts';
+
+/** The same findings as declared against observed (shape B). No gaps: the manifest and the running agent agree. */
+export function align(manifest: Manifest, facts: Facts): AlignmentReport {
+  const gaps = findingsOf(manifest, facts).map<AlignmentGap>((finding) => ({
+    field: finding.field,
+    declared: finding.declared,
+    observed: finding.observed,
+    severity: finding.severity,
+    evidenceLevel: finding.evidenceLevel,
+    remediation: finding.recommendation,
+  }));
+  const count = (severity: AlignmentGap['severity']): number =>
+    gaps.filter((gap) => gap.severity === severity).length;
+  return { gaps, summary: { total: gaps.length, critical: count('critical'), high: count('high') } };
+}

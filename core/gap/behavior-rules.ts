@@ -1,0 +1,115 @@
+import type { Guardrail } from '../manifest/manifest.ts';
+import type { Finding, GapRule, RuleInput } from './finding.ts';
+import type { Severity } from './gap.ts';
+
+/** Rows about what was observed in the requests that passed, and what the policy engine says to it. */
+export const BEHAVIOR_RULES: readonly GapRule[] = [
+  {
+    property: 'guardrails.<where>.<type>',
+    find: (input) => [...findGuardrails(input, 'input'), ...findGuardrails(input, 'output')],
+  },
+  { property: 'policy.<reason>', find: findDenials },
+  {
+    property: 'policy.not-loaded',
+    find: ({ facts }) =>
+      facts.policy.state === 'not-loaded'
+        ? [
+            {
+              severity: 'high',
+              property: 'policy.not-loaded',
+              description:
+                "The policy engine answers, but this agent's rules are not loaded in it: nothing is enforced.",
+              recommendation:
+                'Generate the rules with `platform generate-policy` and load them into the engine.',
+              field: 'spec',
+              declared: 'policy rules',
+              observed: null,
+              evidenceLevel: 'probed',
+            },
+          ]
+        : [],
+  },
+];
+
+function findGuardrails({ manifest, facts }: RuleInput, where: 'input' | 'output'): Finding[] {
+  const { sampled, guardrailsInvoked } = facts.behavior;
+  if (sampled === 0) return [];
+  return (manifest.spec.guardrails?.[where] ?? []).flatMap((guardrail: Guardrail, index) => {
+    const { type } = guardrail;
+    const seen = guardrailsInvoked.get(type) ?? 0;
+    const severity = severityOfRate(seen / sampled);
+    if (severity === null) return [];
+    return [
+      {
+        severity,
+        property: `guardrails.${where}.${type}`,
+        description: `The declared guardrail ${type} was observed in ${seen} of the last ${sampled} requests that reported behavior.`,
+        recommendation: `Run ${type} on every request and report it in X-Platform-Guardrails-Invoked, or remove it from spec.guardrails.${where}.`,
+        field: `spec.guardrails.${where}[${index}].type`,
+        declared: type,
+        observed: seen === 0 ? null : `${seen} of ${sampled} requests`,
+        evidenceLevel: 'behavioral' as const,
+      },
+    ];
+  });
+}
+
+/** How much an incompletely observed guardrail counts; null: it was always observed. */
+function severityOfRate(rate: number): Severity | null {
+  if (rate < 0.5) return 'high';
+  if (rate < 0.8) return 'medium';
+  return rate < 1 ? 'low' : null;
+}
+
+/** Severity by denial reason and where the manifest declares what was denied; other reasons are low. */
+const DENIALS: Readonly<Record<string, { severity: Severity; field: string; recommendation: string }>> = {
+  pii_detector_not_invoked: {
+    severity: 'high',
+    field: 'spec.guardrails.input',
+    recommendation:
+      'Run the pii-detector on every model call and report it in X-Platform-Guardrails-Invoked.',
+  },
+  toxicity_threshold_exceeded: {
+    severity: 'medium',
+    field: 'spec.guardrails.output',
+    recommendation: 'Make the toxicity-filter act on answers that reach its threshold.',
+  },
+  monthly_cost_limit_exceeded: {
+    severity: 'critical',
+    field: 'spec.model.costControls.maxMonthlyUSD',
+    recommendation: "Reduce today's use of the model, or raise costControls.maxMonthlyUSD.",
+  },
+  daily_token_limit_exceeded: {
+    severity: 'high',
+    field: 'spec.model.costControls.maxTokensPerDay',
+    recommendation: "Reduce today's use of the model, or raise costControls.maxTokensPerDay.",
+  },
+  memory_ttl_mismatch: {
+    severity: 'high',
+    field: 'spec.memory.shortTerm.ttlSeconds',
+    recommendation: 'Write to memory with the TTL that the manifest declares.',
+  },
+  destructive_tool_without_confirmation: {
+    severity: 'critical',
+    field: 'spec.tools',
+    recommendation: 'Ask the user before a destructive tool runs and report it in X-Platform-User-Confirmed.',
+  },
+};
+
+function findDenials({ facts }: RuleInput): Finding[] {
+  if (facts.policy.state !== 'answered') return [];
+  return facts.policy.denials.map((reason) => {
+    const known = Object.hasOwn(DENIALS, reason) ? DENIALS[reason] : undefined;
+    return {
+      severity: known?.severity ?? 'low',
+      property: `policy.${reason}`,
+      description: `The policy engine denies what was observed: ${reason}.`,
+      recommendation: known?.recommendation ?? 'Make the agent keep to this rule of its policy.',
+      source: 'policy' as const,
+      field: known?.field ?? 'spec',
+      declared: reason,
+      observed: 'denied',
+      evidenceLevel: 'behavioral' as const,
+    };
+  });
+}

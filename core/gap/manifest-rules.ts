@@ -1,0 +1,86 @@
+import { hasExpired } from '../proof/expiry.ts';
+import type { GapRule } from './finding.ts';
+
+/** Rows about what the manifest itself says, or fails to say. */
+export const MANIFEST_RULES: readonly GapRule[] = [
+  {
+    property: 'manifest.invalid',
+    find: ({ facts }) =>
+      facts.manifestInvalid === null
+        ? []
+        : [
+            {
+              severity: 'high',
+              property: 'manifest.invalid',
+              description: `The manifest file is not valid, the last good one is in force: ${facts.manifestInvalid}`,
+              recommendation: 'Correct the manifest; `platform validate` names every problem with its line.',
+              field: '',
+              declared: 'a valid manifest',
+              observed: facts.manifestInvalid,
+              evidenceLevel: 'declared',
+            },
+          ],
+  },
+  {
+    property: 'auditable',
+    find: ({ manifest }) => {
+      const { input = [], output = [] } = manifest.spec.guardrails ?? {};
+      if (input.length + output.length > 0) return [];
+      return [
+        {
+          severity: 'medium',
+          property: 'auditable',
+          description:
+            "The manifest declares no guardrails, so there is nothing to hold the agent's answers to.",
+          recommendation:
+            'Declare the guardrails that run in spec.guardrails.input and spec.guardrails.output.',
+          field: 'spec.guardrails',
+          declared: 'none',
+          observed: null,
+          evidenceLevel: 'declared',
+        },
+      ];
+    },
+  },
+  {
+    property: 'evaluated',
+    find: ({ manifest, facts }) => {
+      const datasets = manifest.spec.evaluation?.datasets ?? [];
+      const proved = facts.proofs.some((proof) => proof.ruleId === 'EVAL-01' && !hasExpired(proof, facts.at));
+      if (datasets.length === 0 || proved) return [];
+      return [
+        {
+          severity: 'low',
+          property: 'evaluated',
+          description:
+            'Evaluation datasets are declared, but there is no valid proof that they were run (EVAL-01).',
+          recommendation: 'Run `platform evaluate` on a dataset and submit the result as proof of EVAL-01.',
+          field: 'spec.evaluation.datasets',
+          declared: datasets.map((dataset) => dataset.name).join(', '),
+          observed: null,
+          evidenceLevel: 'declared',
+        },
+      ];
+    },
+  },
+  {
+    property: 'agent.name-mismatch',
+    find: ({ manifest, facts }) => {
+      const { podAgentName } = facts;
+      const { name } = manifest.metadata;
+      if (podAgentName === null || podAgentName === name) return [];
+      return [
+        {
+          severity: 'low',
+          property: 'agent.name-mismatch',
+          description: `The pod runs as agent ${podAgentName}, its manifest is that of ${name}.`,
+          recommendation: 'Make metadata.name and the annotation platform.io/agent-name the same.',
+          field: 'metadata.name',
+          declared: name,
+          observed: podAgentName,
+          evidenceLevel: 'probed',
+        },
+      ];
+    },
+  },
+];
