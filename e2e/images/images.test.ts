@@ -2,8 +2,8 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { createHash } from 'node:crypto';
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { globSync, readFileSync, statSync } from 'node:fs';
+import { join, relative } from 'node:path';
 import { imageOf, stagesOf, targetsOf, type Image } from './dockerfile.ts';
 
 interface Descriptor {
@@ -26,6 +26,16 @@ function listing(layer: Buffer): string[] {
     .trim()
     .split('\n');
   return lines.map((line) => line.replace(/^(\S+) (\S+) .* \.(\/.*)$/, '$1 $2 $3'));
+}
+
+/** The single files of a COPY: itself, or what its folder holds. */
+function filesOf({ source, destination }: Image['copies'][number]): Image['copies'] {
+  return globSync(source.endsWith('/') ? `${source}**` : source, { cwd: root })
+    .filter((path) => statSync(join(root, path)).isFile())
+    .map((path) => ({
+      source: path,
+      destination: path === source ? destination : join(destination, relative(source, path)),
+    }));
 }
 
 /** The folders above a path, outermost first. */
@@ -62,7 +72,8 @@ whereBuilt('the images built without Docker', () => {
 
       const layer = blob(manifest.layers[1]!);
       expect(`sha256:${createHash('sha256').update(layer).digest('hex')}`).toBe(manifest.layers[1]!.digest);
-      const files = declared.copies.map(({ destination }) => destination);
+      const copied = declared.copies.flatMap(filesOf);
+      const files = copied.map(({ destination }) => destination);
       const folders = new Set(['/', ...files.flatMap(foldersOf)]);
       expect(listing(layer).sort()).toEqual(
         [
@@ -70,7 +81,7 @@ whereBuilt('the images built without Docker', () => {
           ...files.map((path) => `-rw-r--r-- 0/0 ${path}`),
         ].sort(),
       );
-      for (const { source, destination } of declared.copies) {
+      for (const { source, destination } of copied) {
         const inLayer = execFileSync('tar', ['-xOf', '-', `.${destination}`], {
           input: layer,
           maxBuffer: 2 ** 30,
