@@ -8,8 +8,9 @@ case ${1:-} in
   control) up=("$here/control.sh" up) down=("$here/control.sh" down) ;;
   *) echo "usage: hold.sh cluster|control" >&2; exit 2 ;;
 esac
-# A Ctrl-C goes to everybody in the terminal; this one has to stay for the clean-up.
-trap '' INT TERM HUP PIPE
+# This one has to stay for the clean-up, whatever its caller dies of.
+# A handler rather than '': an ignored signal would stay ignored in everything that is started, the pods included.
+trap : INT TERM HUP PIPE
 if "${up[@]}" < /dev/null; then
   echo ready
   cat > /dev/null

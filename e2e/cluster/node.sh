@@ -14,7 +14,8 @@ started=$(date +%s%N)
 
 lap() { echo "$((($(date +%s%N) - started) / 1000000)) ms  $*"; }
 
-start() { "${COMMAND[@]}" > "$RUN/log/$1.log" 2>&1 < /dev/null & }
+# The shell ignores SIGINT and SIGQUIT in what it starts in the background, and the pods would inherit that.
+start() { env --default-signal=INT,QUIT "${COMMAND[@]}" > "$RUN/log/$1.log" 2>&1 < /dev/null & }
 
 # api_ready - waits for the API server, but not for one that has died of a wrong flag
 api_ready() {

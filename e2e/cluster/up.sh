@@ -23,7 +23,7 @@ trap '"$CLUSTER_DIR/down.sh"; exit 130' INT TERM
 mkdir -p "$RUN/log"
 make_cgroup "$NAME"
 
-setsid unshare --mount --pid --net --uts --ipc --fork --kill-child=KILL --mount-proc \
+setsid env --default-signal=INT,QUIT unshare --mount --pid --net --uts --ipc --fork --kill-child=KILL --mount-proc \
   "$CLUSTER_DIR/node.sh" "$NAME" > "$RUN/log/node.log" 2>&1 < /dev/null &
 holder=$!
 echo "$holder" > "$RUN/holder.pid"
