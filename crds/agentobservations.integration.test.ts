@@ -1,0 +1,208 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Agent, request } from 'undici';
+import { parse } from 'yaml';
+import { startControlPlane, whyNoControlPlane, type ControlPlane } from '../e2e/cluster/control.ts';
+import { createKubeClient, type KubeClient } from '../kube/client.ts';
+import { loadClusterAccess } from '../kube/cluster-access.ts';
+import { expectOk } from '../kube/objects.ts';
+import { AGENT_OBSERVATIONS, collectionPath, objectPath } from '../kube/resources.ts';
+
+const NAMESPACE = 'default';
+const COLLECTION = collectionPath(AGENT_OBSERVATIONS, NAMESPACE);
+
+const sidecar = (name: string, spec: object = {}) => ({
+  apiVersion: 'platform.io/v1',
+  kind: 'AgentObservation',
+  metadata: { name },
+  spec: { source: 'sidecar', agentRef: { apiVersion: 'apps/v1', kind: 'Deployment', name }, ...spec },
+});
+
+(whyNoControlPlane() ? describe.skip : describe)('the resource definition in a real API server', () => {
+  let control: ControlPlane;
+  let client: KubeClient;
+
+  beforeAll(async () => {
+    control = await startControlPlane();
+    client = createKubeClient({ access: loadClusterAccess(control.kubeconfig), part: 'test' });
+    const body: unknown = parse(readFileSync(join(import.meta.dirname, 'agentobservations.yaml'), 'utf8'));
+    const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+    expectOk(await client.send({ method: 'POST', path, body }));
+    while (!(await client.send({ method: 'GET', path: COLLECTION })).ok) await delay(50);
+  }, 60_000);
+  afterAll(async () => {
+    await client.close();
+    await control.close();
+  });
+
+  const create = (body: unknown) => client.send({ method: 'POST', path: COLLECTION, body });
+  const patchStatus = (name: string, status: object) =>
+    client.send({
+      method: 'PATCH',
+      path: objectPath(AGENT_OBSERVATIONS, { namespace: NAMESPACE, name }, 'status'),
+      contentType: 'application/merge-patch+json',
+      body: { status },
+    });
+
+  test('is structural', async () => {
+    const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/agentobservations.platform.io';
+    interface Crd {
+      status: { conditions: { type: string; status: string }[] };
+    }
+    const { status } = expectOk(await client.send<Crd>({ method: 'GET', path }));
+    expect(status.conditions.map((each) => `${each.type}=${each.status}`).sort()).toEqual([
+      'Established=True',
+      'NamesAccepted=True',
+    ]);
+  });
+
+  test('takes the smallest object and fills in the defaults', async () => {
+    expect(await create(sidecar('small'))).toMatchObject({
+      body: { spec: { heartbeatSeconds: 30 }, status: { phase: 'Pending' } },
+    });
+  });
+
+  test.each<[string, object, string]>([
+    [
+      'a sidecar without its workload',
+      sidecar('x', { agentRef: undefined }),
+      'agentRef is required for source sidecar',
+    ],
+    ['a remote agent with a workload', sidecar('x', { source: 'remote' }), 'not allowed for source remote'],
+    ['an unknown source', sidecar('x', { source: 'moon' }), 'Unsupported value: "moon"'],
+    ['a heartbeat too often', sidecar('x', { heartbeatSeconds: 9 }), 'greater than or equal to 10'],
+    ['a heartbeat too rare', sidecar('x', { heartbeatSeconds: 3601 }), 'less than or equal to 3600'],
+    ['a name that is no label', sidecar('x'.repeat(64)), 'at most 63 characters'],
+    ['no spec', { ...sidecar('x'), spec: undefined }, 'spec: Required value'],
+  ])('refuses %s', async (_, body, message) => {
+    expect(await create(body)).toMatchObject({
+      ok: false,
+      status: 422,
+      message: expect.stringContaining(message),
+    });
+  });
+
+  test('keeps the source as it was made', async () => {
+    await create(sidecar('fixed'));
+    const answer = await client.send({
+      method: 'PATCH',
+      path: objectPath(AGENT_OBSERVATIONS, { namespace: NAMESPACE, name: 'fixed' }),
+      contentType: 'application/merge-patch+json',
+      body: { spec: { source: 'remote', agentRef: null } },
+    });
+    expect(answer).toMatchObject({ status: 422, message: expect.stringContaining('source is immutable') });
+  });
+
+  test.each<[string, object, string]>([
+    ['51 issues', { issues: Array.from({ length: 51 }, issue) }, 'must have at most 50 items'],
+    ['51 instances', { instances: Array.from({ length: 51 }, instance) }, 'must have at most 50 items'],
+    ['101 checks', { checks: Array.from({ length: 101 }, check) }, 'must have at most 100 items'],
+    ['a score over 100', { score: 101 }, 'less than or equal to 100'],
+    ['a phase of its own', { phase: 'Fine' }, 'Unsupported value: "Fine"'],
+    ['two instances of one name', { instances: [instance(null, 1), instance(null, 1)] }, 'Duplicate value'],
+  ])('refuses a status with %s', async (_, status, message) => {
+    await create(sidecar('limits'));
+    const answer = await patchStatus('limits', status);
+    expect(answer).toMatchObject({ ok: false, status: 422, message: expect.stringContaining(message) });
+  });
+
+  test('takes a status at its limits and prints it, the wide columns too', async () => {
+    await create(sidecar('full'));
+    const status = {
+      phase: 'Degraded',
+      grade: 'B',
+      score: 84,
+      tokens: 12_345_678_901,
+      lastChecked: new Date(Date.now() - 14_000).toISOString(),
+      model: { provider: 'openai', id: 'gpt-x' },
+      violations: 2,
+      policyMode: 'off',
+      source: 'agent-sdk',
+      instanceCount: 50,
+      issues: Array.from({ length: 50 }, issue),
+      instances: Array.from({ length: 50 }, instance),
+      checks: Array.from({ length: 100 }, check),
+    };
+    expect(await patchStatus('full', status)).toMatchObject({ ok: true, body: { status } });
+
+    interface Table {
+      columnDefinitions: { name: string; priority: number }[];
+      rows: { cells: unknown[] }[];
+    }
+    // What kubectl asks for, by its own name: this client only speaks plain JSON.
+    const { columnDefinitions, rows } = await tableOf<Table>('full');
+    const shown = columnDefinitions.map((column, index) => [
+      column.name,
+      rows[0]?.cells[index],
+      column.priority,
+    ]);
+    expect(shown).toEqual([
+      ['Name', 'full', 0],
+      ['Phase', 'Degraded', 0],
+      ['Grade', 'B', 0],
+      ['Score', 84, 0],
+      ['Tokens', 12_345_678_901, 0],
+      ['Checked', expect.stringMatching(/^1[4-9]s$/), 0],
+      ['Model', 'gpt-x', 1],
+      ['Violations', 2, 1],
+      ['Mode', 'off', 1],
+      ['Source', 'agent-sdk', 1],
+      ['Instances', 50, 1],
+    ]);
+  });
+
+  test.each(['status.phase=Unknown', 'status.grade=F', 'spec.source=remote'])(
+    'selects by the field %s',
+    async (fieldSelector) => {
+      await create({ ...sidecar('away'), spec: { source: 'remote' } });
+      await patchStatus('away', { phase: 'Unknown', grade: 'F' });
+      interface List {
+        items: { metadata: { name: string } }[];
+      }
+      const answer = await client.send<List>({ method: 'GET', path: COLLECTION, query: { fieldSelector } });
+      expect(expectOk(answer).items.map((item) => item.metadata.name)).toEqual(['away']);
+    },
+  );
+
+  async function tableOf<T>(name: string): Promise<T> {
+    const access = loadClusterAccess(control.kubeconfig);
+    const { headers, tls } = await access.credentials();
+    const dispatcher = new Agent({ connect: tls });
+    const answer = await request(`${access.server}${COLLECTION}/${name}`, {
+      dispatcher,
+      headers: { ...headers, accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' },
+    });
+    const table = (await answer.body.json()) as T;
+    await dispatcher.close();
+    return table;
+  }
+});
+
+function issue() {
+  return { severity: 'low', property: 'p', description: 'd', recommendation: 'r' };
+}
+
+function check(_: unknown, index: number) {
+  return { id: `env:V${index}`, category: 'env', status: 'pass', severity: 'error' };
+}
+
+function instance(_: unknown, index: number) {
+  const at = '2026-11-21T00:00:00Z';
+  return {
+    name: `pod-${index}`,
+    startedAt: at,
+    seq: 1,
+    phase: 'Healthy',
+    score: 100,
+    lastHeartbeat: at,
+    intervalSeconds: 30,
+    tokensToday: 0,
+    costTodayUsd: 0.5,
+    day: '2026-11-21',
+    violations: 0,
+    criticalIssues: 0,
+    deniedInWindow: 0,
+  };
+}
