@@ -19,8 +19,10 @@ run_dir() {
   echo "$CLUSTER_CACHE/run-$1"
 }
 
-# alive PID - a zombie is not alive: on hosts whose pid 1 reaps lazily, `kill -0` would wait for it for seconds.
-alive() { [ -d "/proc/$1" ] && ! grep -qs '^State:.Z' "/proc/$1/status"; }
+# alive PID - a zombie is not alive: on hosts whose pid 1 reaps lazily, `kill -0` would wait for it for seconds. But while one
+# thread is left, the process still holds its ports and files, even if its first thread is a zombie already.
+# shellcheck disable=SC2143  # what the exit code of -L means differs between versions of grep
+alive() { [ -n "$(grep -sL '^State:.[ZX]' "/proc/$1"/task/*/status)" ]; }
 
 # runs PID TEXT - is PID still a process with TEXT in its command line? Guards against a pid file that outlived its process.
 runs() { alive "$1" && tr '\0' ' ' < "/proc/$1/cmdline" 2>/dev/null | grep -qF -- "$2"; }

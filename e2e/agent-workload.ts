@@ -1,0 +1,92 @@
+// An agent as a user would deploy it: a ConfigMap with its manifest, an annotated Deployment and a Service.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { KubeObject } from './kubectl.ts';
+
+const EXAMPLES = join(import.meta.dirname, '../examples/agents');
+
+/**
+ * Starts the agent as a child, so that a test can take the agent down and bring it back while its container stays:
+ * SIGUSR2 kills it, SIGHUP starts it again. The first process of a container cannot be stopped from inside otherwise.
+ */
+const SUPERVISOR = `
+const { spawn } = require('node:child_process');
+let child;
+const start = () => { child = spawn(process.execPath, ['dist/example-agents/main.js'], { stdio: 'inherit' }); };
+process.on('SIGUSR2', () => child.kill('SIGKILL'));
+process.on('SIGHUP', start);
+process.on('SIGTERM', () => { child.once('exit', () => process.exit(0)); child.kill('SIGTERM'); });
+start();
+`;
+
+export const TAKE_DOWN = `process.kill(1, 'SIGUSR2')`;
+export const BRING_BACK = `process.kill(1, 'SIGHUP')`;
+
+export interface AgentWorkload {
+  name: string;
+  image: string;
+  /** Default: that of examples/agents/compliant under this name. */
+  manifest?: string;
+  annotations?: Record<string, string>;
+  replicas?: number;
+}
+
+/** The manifest of the compliant example agent, under another name. */
+export function manifestOf(name: string): string {
+  return readFileSync(join(EXAMPLES, 'compliant/agent.yaml'), 'utf8').replace(
+    /^( {2}name: ).*$/m,
+    `$1${name}`,
+  );
+}
+
+export function manifestConfigMap(name: string, manifest: string): KubeObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: `${name}-manifest` },
+    data: { 'agent.yaml': manifest },
+  };
+}
+
+export function agentWorkload(options: AgentWorkload): KubeObject[] {
+  const { name, image, replicas = 1 } = options;
+  const labels = { app: name };
+  return [
+    manifestConfigMap(name, options.manifest ?? manifestOf(name)),
+    {
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { name },
+      spec: {
+        replicas,
+        selector: { matchLabels: labels },
+        template: {
+          metadata: { labels, annotations: { 'platform.io/inject': 'true', ...options.annotations } },
+          spec: {
+            terminationGracePeriodSeconds: 5,
+            containers: [
+              {
+                name: 'agent',
+                image,
+                imagePullPolicy: 'IfNotPresent',
+                args: ['-e', SUPERVISOR],
+                env: [
+                  { name: 'AGENT_PROFILE', value: 'compliant' },
+                  { name: 'OPENAI_API_KEY', value: 'not-a-real-key' },
+                ],
+                ports: [{ name: 'http', containerPort: 8000 }],
+                resources: { limits: { memory: '256Mi' } },
+              },
+            ],
+          },
+        },
+      },
+    },
+    {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name },
+      spec: { selector: labels, ports: [{ name: 'http', port: 80, targetPort: 'http' }] },
+    },
+  ];
+}
