@@ -1,5 +1,6 @@
 import type { Manifest, Memory, RequiredService } from '../manifest/manifest.ts';
 import { referencesIn, type Reference } from '../manifest/references.ts';
+import { serviceNameOf } from '../manifest/service-name.ts';
 
 /** Something that the manifest says the agent depends on over the network. */
 export interface ReachTarget {
@@ -44,7 +45,7 @@ export function criticalServiceIds(manifest: Manifest): ReadonlySet<string> {
 }
 
 function serviceCheckId(service: RequiredService): string {
-  return `service:${service.name ?? service.type ?? ''}`;
+  return `service:${serviceNameOf(service)}`;
 }
 
 /** Everything that the manifest says the agent connects to, in the order of the manifest; each id once. */

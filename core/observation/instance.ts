@@ -1,0 +1,108 @@
+import type { Heartbeat } from '../heartbeat/heartbeat.ts';
+import type { CheckStatus } from '../health/health.ts';
+import { dayOf } from '../usage/day-totals.ts';
+import type { InstanceStatus } from './observation.ts';
+import { isLive, phaseOf } from './phase.ts';
+
+/** Who sent a heartbeat, after its credential was checked; never what the body says. */
+export interface SenderId {
+  /** Pod name, or a remote agent's instance. */
+  instance: string;
+  /** The pod's uid. */
+  uid?: string;
+}
+
+/** Whether the heartbeat comes from the process that the instance was last heard from. */
+export function isSameProcess(known: InstanceStatus, heartbeat: Heartbeat, sender: SenderId): boolean {
+  if (known.uid !== sender.uid) return false;
+  return heartbeat.startedAt === null || Date.parse(heartbeat.startedAt) === Date.parse(known.startedAt);
+}
+
+/**
+ * Whether the heartbeat brings nothing new: it was seen, or comes late from before one that was seen, or from a process
+ * that another has replaced. The last one holds only while the other is heard from, since a clock may be set back.
+ */
+export function isOutdated(
+  known: InstanceStatus | undefined,
+  heartbeat: Heartbeat,
+  sender: SenderId,
+  at: Date,
+): boolean {
+  if (known === undefined || known.uid !== sender.uid || heartbeat.startedAt === null) return false;
+  if (isSameProcess(known, heartbeat, sender)) return heartbeat.seq !== null && heartbeat.seq <= known.seq;
+  return Date.parse(heartbeat.startedAt) < Date.parse(known.startedAt) && isLive(known, at);
+}
+
+/** The instance's row after its heartbeat. `known`: its row before, of this process or of an earlier one. */
+export function instanceOf(
+  known: InstanceStatus | undefined,
+  heartbeat: Heartbeat,
+  sender: SenderId,
+  at: Date,
+): InstanceStatus {
+  const before = known !== undefined && isSameProcess(known, heartbeat, sender) ? known : undefined;
+  const reachable = agentReachable(heartbeat);
+  const modelStatus = modelCheck(heartbeat)?.status;
+  return {
+    name: sender.instance,
+    ...(sender.uid === undefined ? {} : { uid: sender.uid }),
+    startedAt: heartbeat.startedAt ?? before?.startedAt ?? at.toISOString(),
+    seq: heartbeat.seq ?? (before === undefined ? 0 : before.seq + 1),
+    phase: phaseOf(heartbeat.health.status),
+    score: heartbeat.gap.score,
+    lastHeartbeat: at.toISOString(),
+    intervalSeconds: heartbeat.intervalSeconds,
+    ...(heartbeat.sidecarVersion === null ? {} : { sidecarVersion: heartbeat.sidecarVersion }),
+    ...dayTotals(before, heartbeat, at),
+    violations: violationsOf(heartbeat),
+    criticalIssues: heartbeat.gap.issues.filter((issue) => issue.severity === 'critical').length,
+    ...(reachable === undefined ? {} : { agentReachable: reachable }),
+    ...(modelStatus === undefined ? {} : { modelStatus }),
+    ...(heartbeat.policyState === null ? {} : { policyState: heartbeat.policyState }),
+    ...(heartbeat.outcomes === null ? {} : { outcomes: heartbeat.outcomes }),
+    deniedInWindow: Math.max(0, (heartbeat.outcomes?.deny ?? 0) - (before?.outcomes?.deny ?? 0)),
+  };
+}
+
+/** The check of the model that the sender declares, or of the only one it checks. */
+export function modelCheck(heartbeat: Heartbeat): { status: CheckStatus; latencyMs?: number } | undefined {
+  const { model, health } = heartbeat;
+  const wanted = model === null ? null : `model:${model.provider}/${model.id}`;
+  return health.checks.find((check) => (wanted === null ? check.category === 'model' : check.id === wanted));
+}
+
+/** undefined: not known. Without a sidecar in between, an agent that reports on itself is there. */
+function agentReachable(heartbeat: Heartbeat): boolean | undefined {
+  const upstream = heartbeat.health.checks.find((check) => check.id === 'agent:upstream');
+  if (upstream === undefined) return heartbeat.source === 'agent-sdk' ? true : undefined;
+  return upstream.status === 'skip' ? undefined : upstream.status === 'pass';
+}
+
+function violationsOf(heartbeat: Heartbeat): number {
+  const denials = heartbeat.gap.issues.filter((issue) => issue.source === 'policy');
+  return new Set(denials.map((issue) => issue.property)).size;
+}
+
+/** How far a sender's clock may be off before the receiver's decides which day it is. */
+const CLOCK_TOLERANCE_MS = 5 * 60 * 1000;
+
+/** The sender's totals count for the day on which it made them, also when they arrive past midnight. */
+function dayTotals(
+  before: InstanceStatus | undefined,
+  heartbeat: Heartbeat,
+  at: Date,
+): Pick<InstanceStatus, 'tokensToday' | 'costTodayUsd' | 'day'> {
+  const { totals, usage, sentAt } = heartbeat;
+  if (totals !== null) {
+    const sent = sentAt === null ? at : new Date(sentAt);
+    const day = dayOf(Math.abs(sent.getTime() - at.getTime()) <= CLOCK_TOLERANCE_MS ? sent : at);
+    return { tokensToday: totals.tokensToday, costTodayUsd: totals.costTodayUsd ?? 0, day };
+  }
+  const day = dayOf(at);
+  const sofar = before?.day === day ? before : { tokensToday: 0, costTodayUsd: 0 };
+  return {
+    tokensToday: sofar.tokensToday + (usage?.totalTokens ?? 0),
+    costTodayUsd: sofar.costTodayUsd,
+    day,
+  };
+}

@@ -1,0 +1,151 @@
+import { SEVERITIES } from '../gap/finding.ts';
+import type { Issue } from '../gap/gap.ts';
+import type { Check, CheckStatus } from '../health/health.ts';
+import type { Heartbeat } from '../heartbeat/heartbeat.ts';
+import { mergeSentProofs } from '../proof/proof-set.ts';
+import { instanceOf, isOutdated, isSameProcess, modelCheck, type SenderId } from './instance.ts';
+import type { InstanceStatus, ObservationStatus } from './observation.ts';
+import { isLive, worstOf } from './phase.ts';
+import { statusOf, type ObservationContext } from './status-of.ts';
+import { departed, withDeparted } from './tokens.ts';
+
+/** Who sent the heartbeat, and what the writer knows of the agent. */
+export interface Sender extends SenderId, ObservationContext {}
+
+/** The CRD's bounds of the lists. */
+const MAX_INSTANCES = 50;
+const MAX_ISSUES = 50;
+const MAX_CHECKS = 100;
+
+/** Whether the heartbeat was merged already, or is older than what was: merging it again changes nothing. */
+export function isRepeat(
+  status: ObservationStatus | undefined,
+  heartbeat: Heartbeat,
+  sender: SenderId,
+  at: Date,
+): boolean {
+  const known = status?.instances?.find((instance) => instance.name === sender.instance);
+  return isOutdated(known, heartbeat, sender, at);
+}
+
+/**
+ * The status after a heartbeat that arrived at `at`; the very same object when it is a repeat.
+ *
+ * Aggregates are exact at once, since every instance keeps what they need in its row. The lists (`issues`, `checks`,
+ * `usage`, ...) are those of one instance, `reportedBy`: of the worst one, which takes them over with its own
+ * heartbeat. When the worst instance heals, its lists show its new report until the next worst has sent again, at most
+ * one interval later.
+ */
+export function mergeHeartbeat(
+  status: ObservationStatus | undefined,
+  heartbeat: Heartbeat,
+  sender: Sender,
+  at: Date,
+): ObservationStatus {
+  if (status !== undefined && isRepeat(status, heartbeat, sender, at)) return status;
+  const before: ObservationStatus = status ?? { phase: 'Pending' };
+  const known = before.instances?.find((instance) => instance.name === sender.instance);
+  const instance = instanceOf(known, heartbeat, sender, at);
+  const next = { ...before, ...proofsOf(before, heartbeat, at) };
+  const others = (before.instances ?? []).filter((each) => each !== known);
+  if (known === undefined && others.length >= MAX_INSTANCES)
+    return statusOf(overfull(next, heartbeat, at), at, sender);
+  // A process that was replaced leaves what it used today behind.
+  const replaced = known !== undefined && !isSameProcess(known, heartbeat, sender) ? [known] : [];
+  const { departedToday: _, ...kept } = next;
+  const listed: ObservationStatus = {
+    ...kept,
+    ...withDeparted(next, replaced, at),
+    instances: [...others, instance].sort((a, b) => (a.name < b.name ? -1 : 1)),
+  };
+  const shown = speaks(listed, instance, at) ? withReport(listed, heartbeat, instance) : listed;
+  return statusOf(shown, at, sender);
+}
+
+/**
+ * Beyond the most instances that a status can list, a further one is not listed; what it used counts by its windows.
+ */
+function overfull(status: ObservationStatus, heartbeat: Heartbeat, at: Date): ObservationStatus {
+  const { departedToday: _, ...kept } = status;
+  const use = { tokens: heartbeat.usage?.totalTokens ?? 0, costUsd: 0 };
+  return { ...kept, ...departed(status, [use], at) };
+}
+
+/** Whether the instance's report is the one to show: it is the worst, or nobody else who lives is shown. */
+function speaks(status: ObservationStatus, instance: InstanceStatus, at: Date): boolean {
+  const live = (status.instances ?? []).filter((each) => isLive(each, at));
+  if (worstOf(live)?.name === instance.name || status.reportedBy === instance.name) return true;
+  return !live.some((each) => each.name === status.reportedBy);
+}
+
+function withReport(
+  status: ObservationStatus,
+  heartbeat: Heartbeat,
+  instance: InstanceStatus,
+): ObservationStatus {
+  const { usage: _usage, policyMode: _mode, manifestHash: _hash, ...kept } = status;
+  const { gap, health } = heartbeat;
+  return {
+    ...kept,
+    ...modelOf(status, heartbeat),
+    ...(heartbeat.usage === null ? {} : { usage: heartbeat.usage }),
+    ...(heartbeat.policyMode === null ? {} : { policyMode: heartbeat.policyMode }),
+    ...(heartbeat.manifestHash === null ? {} : { manifestHash: heartbeat.manifestHash }),
+    source: heartbeat.source,
+    issues: worstIssues(gap.issues),
+    issuesTotal: gap.issues.length,
+    checks: worstChecks(health.checks),
+    summary: health.summary,
+    reportedBy: instance.name,
+    lastChecked: instance.lastHeartbeat,
+  };
+}
+
+/** A sender that names no model leaves the one that registration told. */
+function modelOf(status: ObservationStatus, heartbeat: Heartbeat): Pick<ObservationStatus, 'model'> {
+  const { provider, id } = heartbeat.model ?? status.model ?? {};
+  if (provider === undefined || id === undefined) return {};
+  const check = modelCheck(heartbeat);
+  return {
+    model: {
+      provider,
+      id,
+      ...(check === undefined ? {} : { status: check.status }),
+      ...(check?.latencyMs === undefined ? {} : { latencyMs: check.latencyMs }),
+    },
+  };
+}
+
+function worstIssues(issues: readonly Issue[]): Issue[] {
+  const rank = (issue: Issue): number => SEVERITIES.indexOf(issue.severity);
+  return [...issues].sort((a, b) => rank(a) - rank(b)).slice(0, MAX_ISSUES);
+}
+
+const WORST_FIRST: readonly CheckStatus[] = ['fail', 'skip', 'pass'];
+
+/** In the sender's order; where there are too many, what failed stays. */
+function worstChecks(checks: readonly Check[]): Check[] {
+  if (checks.length <= MAX_CHECKS) return [...checks];
+  const rank = (check: Check): number => WORST_FIRST.indexOf(check.status);
+  return [...checks].sort((a, b) => rank(a) - rank(b)).slice(0, MAX_CHECKS);
+}
+
+/** The agent's proofs after the sender told its own; nothing where nothing changes. */
+function proofsOf(
+  status: ObservationStatus,
+  heartbeat: Heartbeat,
+  at: Date,
+): Pick<ObservationStatus, 'proofs' | 'proofRevision' | 'proofTombstones'> {
+  const set = {
+    revision: status.proofRevision ?? 0,
+    proofs: status.proofs ?? [],
+    tombstones: status.proofTombstones ?? [],
+  };
+  const merged = mergeSentProofs(set, { revision: heartbeat.proofRevision, proofs: heartbeat.proof }, at);
+  if (merged === set) return {};
+  return {
+    proofs: [...merged.proofs],
+    proofRevision: merged.revision,
+    proofTombstones: [...merged.tombstones],
+  };
+}

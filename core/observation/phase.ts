@@ -1,0 +1,37 @@
+import type { HealthStatus, ReadyStatus } from '../health/health.ts';
+import type { InstanceStatus, Phase } from './observation.ts';
+
+const PHASES: Readonly<Record<HealthStatus | ReadyStatus, Phase>> = {
+  healthy: 'Healthy',
+  ready: 'Healthy',
+  degraded: 'Degraded',
+  unhealthy: 'Unhealthy',
+  'not-ready': 'Unhealthy',
+};
+
+/** The phase that a health status means, in either vocabulary. */
+export function phaseOf(status: HealthStatus | ReadyStatus): Phase {
+  return PHASES[status];
+}
+
+const BEST_FIRST: readonly Phase[] = ['Healthy', 'Pending', 'Degraded', 'Unknown', 'Unhealthy'];
+
+/** How long nothing may be heard before an agent counts as silent, in milliseconds. */
+export function staleLimitMs(intervalSeconds: number): number {
+  return Math.max(3 * intervalSeconds, 120) * 1000;
+}
+
+/** Whether the instance has been heard from lately enough to speak for the agent. */
+export function isLive(instance: InstanceStatus, at: Date): boolean {
+  return at.getTime() - Date.parse(instance.lastHeartbeat) <= staleLimitMs(instance.intervalSeconds);
+}
+
+/** The instance that the agent is judged by: worst phase, then lowest score, then name, so that it is always the same. */
+export function worstOf(instances: readonly InstanceStatus[]): InstanceStatus | undefined {
+  return [...instances].sort(
+    (a, b) =>
+      BEST_FIRST.indexOf(b.phase) - BEST_FIRST.indexOf(a.phase) ||
+      a.score - b.score ||
+      (a.name < b.name ? -1 : 1),
+  )[0];
+}

@@ -1,0 +1,116 @@
+import type { OutcomeCounts } from '../behavior/audit-entry.ts';
+import type { Grade } from '../gap/gap.ts';
+import { gradeOf } from '../gap/grade.ts';
+import { conditionsOf } from './conditions.ts';
+import type { InstanceStatus, ObservationStatus, Phase } from './observation.ts';
+import { isLive, staleLimitMs, worstOf } from './phase.ts';
+import { departed, usedToday, withDeparted } from './tokens.ts';
+
+/** What a writer knows besides the status itself. */
+export interface ObservationContext {
+  /** The lowest grade that counts as compliant (`platform.io/compliant-grade`); default B. */
+  compliantGrade?: Grade;
+  observedGeneration?: number;
+  /** Why nobody reports, where that is no alarm; default running. */
+  activity?: 'running' | 'scaled-to-zero' | 'idle';
+  /** The interval that the agent is asked to keep, in seconds; counts only while it has no instance. Default 30. */
+  heartbeatSeconds?: number;
+}
+
+const PENDING: ObservationStatus = { phase: 'Pending' };
+
+/**
+ * The whole status at `at`, whoever writes it: every aggregate is computed anew from the instances, the rest is kept.
+ * Worst phase, lowest score and most violations of the instances that report; tokens of all of them. While nobody
+ * reports, score, grade and lists stay what was last known and the phase says that they are old.
+ */
+export function statusOf(
+  known: ObservationStatus | undefined,
+  at: Date,
+  context: ObservationContext = {},
+): ObservationStatus {
+  const { departedToday: _, ...kept } = known ?? PENDING;
+  const instances = (known?.instances ?? []).map((instance) => withStaleness(instance, at));
+  const live = instances.filter((instance) => isLive(instance, at));
+  const activity = context.activity ?? 'running';
+  const phase = phaseNow(kept, { live, activity, at, heartbeatSeconds: context.heartbeatSeconds ?? 30 });
+  const aggregates = live.length > 0 ? aggregatesOf(live) : {};
+  const status: ObservationStatus = {
+    ...kept,
+    ...aggregates,
+    ...departed(known ?? PENDING, [], at),
+    phase,
+    instances,
+    instanceCount: instances.length,
+  };
+  if (status.lastChecked !== undefined) status.tokens = usedToday(status, at).tokens;
+  if (context.observedGeneration !== undefined) status.observedGeneration = context.observedGeneration;
+  const { score, lastChecked } = status;
+  const compliantGrade = context.compliantGrade ?? 'B';
+  const input = { phase, score, instances, live, activity, lastChecked, compliantGrade };
+  const { observedGeneration } = context;
+  status.conditions = conditionsOf(known?.conditions ?? [], input, {
+    at,
+    ...(observedGeneration === undefined ? {} : { observedGeneration }),
+  });
+  return status;
+}
+
+/**
+ * The status without the instances that are gone: their totals of the day stay in `departedToday`.
+ * @param isThere whether the instance (a pod, by name and uid) still exists
+ */
+export function withoutGone(
+  known: ObservationStatus,
+  isThere: (instance: InstanceStatus) => boolean,
+  at: Date,
+): ObservationStatus {
+  const instances = known.instances ?? [];
+  const gone = instances.filter((instance) => !isThere(instance));
+  if (gone.length === 0) return known;
+  const { departedToday: _, ...kept } = known;
+  return { ...kept, ...withDeparted(known, gone, at), instances: instances.filter(isThere) };
+}
+
+/** What a silent instance last said of itself is no longer known to be so. */
+function withStaleness(instance: InstanceStatus, at: Date): InstanceStatus {
+  return isLive(instance, at) || instance.phase === 'Unknown' ? instance : { ...instance, phase: 'Unknown' };
+}
+
+function phaseNow(
+  known: Omit<ObservationStatus, 'departedToday'>,
+  now: {
+    live: readonly InstanceStatus[];
+    activity: 'running' | 'scaled-to-zero' | 'idle';
+    at: Date;
+    heartbeatSeconds: number;
+  },
+): Phase {
+  const worst = worstOf(now.live);
+  if (worst !== undefined) return worst.phase;
+  if (known.lastChecked === undefined || now.activity !== 'running') return 'Pending';
+  if ((known.instances ?? []).length > 0) return 'Unknown';
+  // All instances are gone, as in a rollout: the next one has its time to report before it is an alarm.
+  const silentMs = now.at.getTime() - Date.parse(known.lastChecked);
+  return silentMs > staleLimitMs(now.heartbeatSeconds) ? 'Unknown' : 'Pending';
+}
+
+function aggregatesOf(live: readonly InstanceStatus[]): Partial<ObservationStatus> {
+  const score = Math.min(...live.map((instance) => instance.score));
+  const counted = live.flatMap((instance) => instance.outcomes ?? []);
+  return {
+    score,
+    grade: gradeOf(score),
+    violations: Math.max(...live.map((instance) => instance.violations)),
+    ...(counted.length > 0 ? { outcomes: counted.reduce(addOutcomes) } : {}),
+  };
+}
+
+function addOutcomes(a: OutcomeCounts, b: OutcomeCounts): OutcomeCounts {
+  return {
+    allow: a.allow + b.allow,
+    deny: a.deny + b.deny,
+    failOpen: a.failOpen + b.failOpen,
+    notEvaluated: a.notEvaluated + b.notEvaluated,
+  };
+}

@@ -1,0 +1,33 @@
+import type { ObservationStatus } from './observation.ts';
+
+/** How long a change that nobody waits for may stay unwritten, in milliseconds. */
+export function coalescingWindowMs(intervalSeconds: number): number {
+  return Math.min(60, 2 * intervalSeconds) * 1000;
+}
+
+/** Whether the change must be written at once: it is news to who watches the agent, or must survive a crash. */
+export function isUrgent(before: ObservationStatus | undefined, after: ObservationStatus): boolean {
+  if (before === undefined) return true;
+  return (
+    before.phase !== after.phase ||
+    before.grade !== after.grade ||
+    before.score !== after.score ||
+    before.violations !== after.violations ||
+    before.proofRevision !== after.proofRevision ||
+    verdicts(before) !== verdicts(after)
+  );
+}
+
+/** When the change is to be written, in milliseconds from now; 0: at once. */
+export function writeDelayMs(
+  change: { before: ObservationStatus | undefined; after: ObservationStatus },
+  timing: { sinceLastWriteMs: number; intervalSeconds: number },
+): number {
+  if (isUrgent(change.before, change.after)) return 0;
+  return Math.max(0, coalescingWindowMs(timing.intervalSeconds) - timing.sinceLastWriteMs);
+}
+
+function verdicts(status: ObservationStatus): string {
+  const conditions = (status.conditions ?? []).map(({ type, status: verdict }) => `${type}=${verdict}`);
+  return conditions.sort().join();
+}
