@@ -1,0 +1,118 @@
+import { applyEvents } from '../../core/behavior/apply-events.ts';
+import type { AuditEntry, EventBatch, OutcomeCounts } from '../../core/behavior/audit-entry.ts';
+import {
+  addToDay,
+  emptyDay,
+  totalsToday,
+  type DayTotals,
+  type TokenPrice,
+} from '../../core/usage/day-totals.ts';
+import { callsOf, lateCallsOf } from '../../core/usage/entry-usage.ts';
+import { addCalls, emptyWindow, subtractWindow } from '../../core/usage/usage-window.ts';
+import type { ModelCall, UsageTotals, UsageWindow } from '../../core/usage/usage.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import { Recording } from './recording.ts';
+import { AuditRing } from './ring.ts';
+
+export interface Arrival {
+  requestId: string;
+  method: string;
+  /** Path with its query string, where it has one. */
+  target: string;
+}
+
+export interface AuditLogOptions {
+  capacity: number;
+  clock: Clock;
+  /** Keep query strings in entries. */
+  withQuery: boolean;
+  /** The manifest's chat path, which may change with it. */
+  chatPath: () => string | undefined;
+}
+
+/** An entry's path is for reading; a target of 16 KiB in each of 100,000 entries would be 1.6 GB. */
+const MAX_PATH = 2048;
+
+/** Everything that is known about the requests that passed: the ring, and the sums that outlive it. */
+export class AuditLog {
+  readonly ring: AuditRing;
+  /** Since the start of the process. */
+  readonly outcomes: OutcomeCounts = { allow: 0, deny: 0, failOpen: 0, notEvaluated: 0 };
+  readonly #options: AuditLogOptions;
+  #tokens = { prompt: 0, completion: 0 };
+  #day: DayTotals;
+  #window: UsageWindow;
+
+  constructor(options: AuditLogOptions) {
+    this.#options = options;
+    this.ring = new AuditRing(options.capacity);
+    const now = options.clock.now();
+    this.#day = emptyDay(now);
+    this.#window = emptyWindow(now.toISOString());
+  }
+
+  /** Takes a request in at its arrival, so that an event that comes early finds it. */
+  arrive({ requestId, method, target }: Arrival): Recording {
+    const { clock, withQuery, chatPath } = this.#options;
+    const [path = ''] = target.split('?', 1);
+    const entry = this.ring.insert({
+      requestId,
+      timestamp: clock.now().toISOString(),
+      method,
+      path: (withQuery ? target : path).slice(0, MAX_PATH),
+      bytesIn: 0,
+      bytesOut: 0,
+    });
+    return new Recording({
+      entry,
+      path,
+      chatPath: chatPath(),
+      startedAtMs: clock.monotonicMs(),
+      onComplete: (completed) => this.#completed(completed),
+    });
+  }
+
+  /** Adds what the agent pushed about a request; null when the ring has no such entry. */
+  recordEvents(batch: EventBatch): AuditEntry | null {
+    const entry = this.ring.find(batch.requestId);
+    if (entry === undefined) return null;
+    const late = lateCallsOf(entry, batch.events);
+    Object.assign(entry, applyEvents(entry, batch.events));
+    this.#count(late);
+    return entry;
+  }
+
+  /** Tokens counted since the start of the process. */
+  get tokens(): { prompt: number; completion: number } {
+    return { ...this.#tokens };
+  }
+
+  totalsToday(price: TokenPrice | undefined): UsageTotals {
+    return totalsToday(this.#day, this.#options.clock.now(), price);
+  }
+
+  /** What was used since the last window that arrived. */
+  get window(): UsageWindow {
+    return this.#window;
+  }
+
+  /** `window` has arrived at the control plane: only what came after it is still to be told. */
+  windowArrived(window: UsageWindow): void {
+    this.#window = subtractWindow(this.#window, window, this.#options.clock.now());
+  }
+
+  #completed(entry: AuditEntry): void {
+    if (entry.outcome !== undefined) this.outcomes[entry.outcome] += 1;
+    this.#count(callsOf(entry));
+  }
+
+  #count(calls: readonly ModelCall[]): void {
+    if (calls.length === 0) return;
+    this.#day = addToDay(this.#day, calls, this.#options.clock.now());
+    this.#window = addCalls(this.#window, calls);
+    for (const call of calls) {
+      this.#tokens.prompt += call.promptTokens;
+      this.#tokens.completion += call.completionTokens;
+    }
+  }
+}

@@ -1,0 +1,92 @@
+import type { AuditEntry, Behavior } from '../../core/behavior/audit-entry.ts';
+import { parseBehaviorHeaders } from '../../core/behavior/parse-behavior-headers.ts';
+import { createUsageReader, type UsageReader } from '../../core/usage/create-usage-reader.ts';
+
+/** The head of the agent's answer, as far as the record needs it. */
+export interface AnswerFacts {
+  statusCode: number;
+  contentType: string | undefined;
+  contentEncoding: string | undefined;
+  /** The product's own headers by lower-case name. */
+  platform: ReadonlyMap<string, string>;
+}
+
+export interface RecordingOptions {
+  entry: AuditEntry;
+  /** Path without query. */
+  path: string;
+  /** The manifest's chat path. */
+  chatPath: string | undefined;
+  startedAtMs: number;
+  /** Called once, with the completed entry. */
+  onComplete(entry: AuditEntry): void;
+}
+
+/** Writes one request's entry while the request passes; what it is given has already gone on. */
+export class Recording {
+  readonly #options: RecordingOptions;
+  readonly #entry: AuditEntry;
+  #usage: UsageReader | null = null;
+  #isComplete = false;
+
+  constructor(options: RecordingOptions) {
+    this.#options = options;
+    this.#entry = options.entry;
+  }
+
+  bytesIn(count: number): void {
+    this.#entry.bytesIn += count;
+  }
+
+  head(facts: AnswerFacts): void {
+    this.#entry.upstreamStatusCode = facts.statusCode;
+    this.#behavior(facts.platform);
+    const { statusCode, contentType, contentEncoding } = facts;
+    const { path, chatPath } = this.#options;
+    this.#usage = createUsageReader({ statusCode, contentType, contentEncoding, path, chatPath });
+  }
+
+  chunk(chunk: Uint8Array): void {
+    this.#entry.bytesOut += chunk.byteLength;
+    if (this.#usage?.wantsBody) this.#usage.write(chunk);
+  }
+
+  bytesOut(count: number): void {
+    this.#entry.bytesOut += count;
+  }
+
+  trailers(platform: ReadonlyMap<string, string>): void {
+    this.#behavior(platform);
+  }
+
+  /** The response has closed. `statusCode` is what the client got; absent when it got no head. */
+  complete(end: { statusCode?: number; aborted: boolean; atMs: number }): void {
+    if (this.#isComplete) return;
+    this.#isComplete = true;
+    const entry = this.#entry;
+    if (end.statusCode !== undefined) entry.statusCode = end.statusCode;
+    if (end.aborted) entry.aborted = true;
+    entry.durationMs = Math.round((end.atMs - this.#options.startedAtMs) * 10) / 10;
+    const usage = this.#usage?.end() ?? null;
+    if (usage !== null) entry.usage = usage;
+    // There is no policy engine in this version: nothing is evaluated, and nothing claims to be.
+    entry.outcome = 'notEvaluated';
+    this.#options.onComplete(entry);
+  }
+
+  #behavior(platform: ReadonlyMap<string, string>): void {
+    if (platform.size > 0) addBehavior(this.#entry, parseBehaviorHeaders(Object.fromEntries(platform)));
+  }
+}
+
+/** An event may have come before the head, and trailers come after it: what is known already stays. */
+function addBehavior(entry: AuditEntry, behavior: Behavior): void {
+  if (behavior.guardrailsInvoked)
+    entry.guardrailsInvoked = union(entry.guardrailsInvoked, behavior.guardrailsInvoked);
+  if (behavior.toolsCalled) entry.toolsCalled = union(entry.toolsCalled, behavior.toolsCalled);
+  if (behavior.userConfirmed !== undefined) entry.userConfirmed = behavior.userConfirmed;
+}
+
+function union(known: readonly string[] | undefined, added: readonly string[]): string[] {
+  return [...new Set([...(known ?? []), ...added])];
+}

@@ -1,0 +1,85 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { AuditRing } from './ring.ts';
+
+const arrival = (requestId: string) => ({
+  requestId,
+  timestamp: '2026-03-01T10:00:00.000Z',
+  method: 'GET',
+  path: '/',
+  bytesIn: 0,
+  bytesOut: 0,
+});
+const ringOf = (capacity: number, ids: string[]): AuditRing => {
+  const ring = new AuditRing(capacity);
+  for (const id of ids) ring.insert(arrival(id));
+  return ring;
+};
+const idsOf = (entries: { requestId: string }[]) => entries.map((entry) => entry.requestId);
+
+test('an empty ring has no entry and has dropped none', () => {
+  const ring = new AuditRing(3);
+  expect({ first: ring.first, last: ring.last, dropped: ring.dropped, all: ring.newest() }).toEqual({
+    first: 1,
+    last: 0,
+    dropped: 0,
+    all: [],
+  });
+});
+
+test('a full ring drops its oldest entries and counts them', () => {
+  const ring = ringOf(3, ['a', 'b', 'c', 'd', 'e']);
+  expect(idsOf(ring.newest())).toEqual(['c', 'd', 'e']);
+  expect({ first: ring.first, last: ring.last, dropped: ring.dropped }).toEqual({
+    first: 3,
+    last: 5,
+    dropped: 2,
+  });
+});
+
+describe('of one id', () => {
+  test('the newest entry is found', () => {
+    expect(ringOf(3, ['a', 'b', 'a']).find('a')?.seq).toBe(3);
+  });
+  test('the newest one is still found when the older one is overwritten', () => {
+    expect(ringOf(3, ['a', 'b', 'a', 'c']).find('a')?.seq).toBe(3);
+  });
+  test('nothing is found once all are overwritten', () => {
+    expect(ringOf(2, ['a', 'b', 'c']).find('a')).toBeUndefined();
+  });
+});
+
+describe('a cut of the ring, oldest first', () => {
+  const ring = ringOf(3, ['a', 'b', 'c', 'd', 'e']);
+  test.each([
+    ['the newest two', ring.newest(2), ['d', 'e']],
+    ['the newest none', ring.newest(0), []],
+    ['more than there are', ring.newest(99), ['c', 'd', 'e']],
+    ['after one', ring.after(3), ['d', 'e']],
+    ['the first one after', ring.after(3, 1), ['d']],
+    ['after an overwritten one', ring.after(1), ['c', 'd', 'e']],
+    ['the first after an overwritten one', ring.after(1, 2), ['c', 'd']],
+    ['after the newest', ring.after(5), []],
+    ['after one that has not come', ring.after(99), []],
+  ])('%s', (_title, entries, ids) => {
+    expect(idsOf(entries)).toEqual(ids);
+  });
+});
+
+test('any ring holds the newest of what came, and what came is what it holds and what it dropped', () => {
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 1, max: 8 }),
+      fc.array(fc.constantFrom('a', 'b', 'c'), { maxLength: 30 }),
+      (capacity, ids) => {
+        const ring = ringOf(capacity, ids);
+        expect(idsOf(ring.newest())).toEqual(ids.slice(-capacity));
+        expect(ring.newest().length + ring.dropped).toBe(ids.length);
+        for (const id of ['a', 'b', 'c']) {
+          const held = ring.newest().filter((entry) => entry.requestId === id);
+          expect(ring.find(id)).toBe(held.at(-1));
+        }
+      },
+    ),
+  );
+});

@@ -1,0 +1,135 @@
+import { describe, expect, test } from '@jest/globals';
+import { describeProblems } from '../runtime/env.ts';
+import { readConfig } from './config.ts';
+
+const problemsOf = (env: Record<string, string>) => {
+  const result = readConfig(env);
+  return result.ok ? [] : result.problems;
+};
+
+test('an empty environment gives the defaults of the contract', () => {
+  const result = readConfig({});
+  expect(result).toEqual({
+    ok: true,
+    config: {
+      LOG_LEVEL: 'info',
+      LOG_FORMAT: null,
+      UPSTREAM_URL: new URL('http://localhost:8000'),
+      UPSTREAM_TIMEOUT_MS: null,
+      MANIFEST_PATH: '/manifest/agent.yaml',
+      PROXY_PORT: 4000,
+      CONTROL_PLANE_PORT: 4001,
+      BIND_ADDRESS: '0.0.0.0',
+      CONTROL_ACCESS: 'any',
+      AGENT_NAME: null,
+      AGENT_ENV_NAMES: null,
+      AUDIT_RING_SIZE: 1000,
+      AUDIT_QUERY: false,
+      POLICY_URL: null,
+      POLICY_ENGINE: 'none',
+      POLICY_PROXY_MODE: 'track',
+      POLICY_TIMEOUT_MS: 1000,
+      ANTHROPIC_API_KEY: null,
+      PROOF_STORE_PATH: null,
+      PLATFORM_SECRET_DIR: null,
+      PLATFORM_URL: null,
+      PLATFORM_KEY: null,
+      PLATFORM_TOKEN_FILE: null,
+      PLATFORM_CA_FILE: null,
+      HEARTBEAT_SECONDS: 30,
+    },
+  });
+});
+
+describe('a wrong value is refused and its variable named', () => {
+  test.each([
+    [
+      'UPSTREAM_URL',
+      ['ftp://agent', 'agent:8000', 'not a url', 'http://u:p@agent', 'http://agent/?a=1', 'http://a/#b'],
+    ],
+    ['UPSTREAM_TIMEOUT_MS', ['0', '-1', '1.5', 'none', '86400001']],
+    ['PROXY_PORT', ['abc', '4000.5', '65536', '0', '4 000']],
+    ['CONTROL_PLANE_PORT', ['abc', '1e3', '-1']],
+    ['CONTROL_ACCESS', ['all', 'Local']],
+    ['AGENT_ENV_NAMES', ['A=1', 'A B', 'A*']],
+    ['AUDIT_RING_SIZE', ['0', '100001', 'many']],
+    ['AUDIT_QUERY', ['yes', '1', 'TRUE']],
+    ['POLICY_URL', ['opa:8181', 'file:///opa']],
+    ['POLICY_ENGINE', ['rego', 'none']],
+    ['POLICY_PROXY_MODE', ['block', 'Enforce']],
+    ['POLICY_TIMEOUT_MS', ['0', 'soon', '60001']],
+    ['PLATFORM_URL', ['control-plane:8080', 'grpc://x']],
+    ['HEARTBEAT_SECONDS', ['9', '3601', '30s']],
+    ['LOG_LEVEL', ['verbose']],
+    ['LOG_FORMAT', ['yaml']],
+  ])('%s', (name, values) => {
+    for (const value of values) {
+      const wrong = problemsOf({ [name]: value }).filter((problem) => problem.name === name);
+      expect(wrong).toHaveLength(1);
+      expect(wrong[0]?.value).toBe(value);
+    }
+  });
+});
+
+test('an upstream address of another protocol is told which protocols there are', () => {
+  expect(describeProblems(problemsOf({ UPSTREAM_URL: 'ftp://agent' }))).toBe(
+    'UPSTREAM_URL=ftp://agent: must be a URL and must use http: or https: protocol, without credentials, query or fragment (default http://localhost:8000)',
+  );
+});
+
+test('all problems are reported at once', () => {
+  expect(
+    problemsOf({ PROXY_PORT: 'x', UPSTREAM_URL: 'y', POLICY_ENGINE: 'opa', AUDIT_RING_SIZE: '0' }).map(
+      (problem) => problem.name,
+    ),
+  ).toEqual(['UPSTREAM_URL', 'PROXY_PORT', 'AUDIT_RING_SIZE', 'POLICY_ENGINE']);
+});
+
+describe('values that are right alone but wrong together', () => {
+  test.each([
+    ['opa without its URL', { POLICY_ENGINE: 'opa' }, 'POLICY_ENGINE'],
+    ['builtin with a URL', { POLICY_ENGINE: 'builtin', POLICY_URL: 'http://opa:8181' }, 'POLICY_ENGINE'],
+    ['both ports the same', { PROXY_PORT: '4001' }, 'CONTROL_PLANE_PORT'],
+    ['the sidecar as its own upstream', { UPSTREAM_URL: 'http://127.0.0.1:4000' }, 'UPSTREAM_URL'],
+    ['the proxy on the default upstream’s port', { PROXY_PORT: '8000' }, 'UPSTREAM_URL'],
+    [
+      'two credentials',
+      { PLATFORM_URL: 'https://cp', PLATFORM_KEY: 'k', PLATFORM_TOKEN_FILE: '/t' },
+      'PLATFORM_TOKEN_FILE',
+    ],
+    ['heartbeats without a credential', { PLATFORM_URL: 'https://cp' }, 'PLATFORM_URL'],
+  ])('%s', (_title, env, name) => {
+    expect(problemsOf(env).map((problem) => problem.name)).toEqual([name]);
+  });
+});
+
+describe('the policy engine', () => {
+  test.each([
+    [{}, 'none'],
+    [{ POLICY_URL: 'http://opa:8181' }, 'opa'],
+    [{ POLICY_ENGINE: 'opa', POLICY_URL: 'http://opa:8181' }, 'opa'],
+    [{ POLICY_ENGINE: 'builtin' }, 'builtin'],
+  ])('of %j is %s', (env, engine) => {
+    expect(readConfig(env)).toMatchObject({ ok: true, config: { POLICY_ENGINE: engine } });
+  });
+});
+
+describe('the names of the agent container’s variables', () => {
+  test.each([
+    ['A,B', { names: ['A', 'B'], partial: false }],
+    ['A, B,*', { names: ['A', 'B'], partial: true }],
+    ['*', { names: [], partial: true }],
+    [',', { names: [], partial: false }],
+    ['', null],
+  ])('%j', (raw, expected) => {
+    expect(readConfig({ AGENT_ENV_NAMES: raw })).toMatchObject({
+      ok: true,
+      config: { AGENT_ENV_NAMES: expected },
+    });
+  });
+});
+
+test('a secret is never shown', () => {
+  const result = readConfig({ PLATFORM_URL: 'https://cp', PLATFORM_KEY: 'hunter2', PROXY_PORT: 'x' });
+  expect(JSON.stringify(result)).not.toContain('hunter2');
+});

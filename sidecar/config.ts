@@ -1,0 +1,197 @@
+import {
+  flag,
+  integer,
+  LOG_FIELDS,
+  oneOf,
+  optionalHttpUrl,
+  optionalInteger,
+  optionalOneOf,
+  optionalSecret,
+  optionalText,
+  port,
+  readEnv,
+  text,
+  type ConfigResult,
+  type Environment,
+  type EnvField,
+  type EnvProblem,
+} from '../runtime/env.ts';
+import type { LoggerOptions } from '../runtime/logger.ts';
+import type { Secret } from '../runtime/secret.ts';
+
+export type PolicyEngine = 'none' | 'opa' | 'builtin';
+
+/** The names of the agent container's variables, as the injector passes them. */
+export interface AgentEnvNames {
+  names: string[];
+  /** The container also has `envFrom`: a name that is not listed may exist all the same. */
+  partial: boolean;
+}
+
+export interface SidecarConfig {
+  LOG_LEVEL: LoggerOptions['level'];
+  LOG_FORMAT: LoggerOptions['format'];
+  UPSTREAM_URL: URL;
+  UPSTREAM_TIMEOUT_MS: number | null;
+  MANIFEST_PATH: string;
+  PROXY_PORT: number;
+  CONTROL_PLANE_PORT: number;
+  BIND_ADDRESS: string;
+  CONTROL_ACCESS: 'any' | 'local';
+  /** The name that the pod is labelled with; null outside a cluster. */
+  AGENT_NAME: string | null;
+  AGENT_ENV_NAMES: AgentEnvNames | null;
+  AUDIT_RING_SIZE: number;
+  AUDIT_QUERY: boolean;
+  POLICY_URL: URL | null;
+  POLICY_ENGINE: PolicyEngine;
+  POLICY_PROXY_MODE: 'track' | 'enforce' | 'off';
+  POLICY_TIMEOUT_MS: number;
+  ANTHROPIC_API_KEY: Secret | null;
+  PROOF_STORE_PATH: string | null;
+  PLATFORM_SECRET_DIR: string | null;
+  PLATFORM_URL: URL | null;
+  PLATFORM_KEY: Secret | null;
+  PLATFORM_TOKEN_FILE: string | null;
+  PLATFORM_CA_FILE: string | null;
+  HEARTBEAT_SECONDS: number;
+}
+
+type RawConfig = Omit<SidecarConfig, 'POLICY_ENGINE'> & { POLICY_ENGINE: 'opa' | 'builtin' | null };
+
+const DAY_MS = 86_400_000;
+const DEFAULT_UPSTREAM = 'http://localhost:8000';
+
+/** The agent's own address. A query, a fragment or credentials would silently be lost on the way, so they are refused. */
+const upstreamUrl: EnvField<URL> = {
+  wanted: `a URL and must use http: or https: protocol, without credentials, query or fragment (default ${DEFAULT_UPSTREAM})`,
+  parse: (raw) => {
+    const url = URL.parse(raw ?? DEFAULT_UPSTREAM);
+    const accepted =
+      url !== null &&
+      (url.protocol === 'http:' || url.protocol === 'https:') &&
+      url.username + url.password + url.search + url.hash === '';
+    return accepted ? { ok: true, value: url } : { ok: false };
+  },
+};
+
+/** Comma-separated; `*` stands for what comes by `envFrom`. A lone comma says that there are none. */
+const agentEnvNames: EnvField<AgentEnvNames | null> = {
+  wanted: 'names separated by commas, with * for those that come by envFrom, or unset',
+  parse: (raw) => {
+    if (raw === undefined) return { ok: true, value: null };
+    const listed = raw
+      .split(',')
+      .map((name) => name.trim())
+      .filter((name) => name !== '');
+    const names = listed.filter((name) => name !== '*');
+    if (names.some((name) => /[\s=*]/.test(name))) return { ok: false };
+    return { ok: true, value: { names, partial: names.length < listed.length } };
+  },
+};
+
+const FIELDS = {
+  ...LOG_FIELDS,
+  UPSTREAM_URL: upstreamUrl,
+  UPSTREAM_TIMEOUT_MS: optionalInteger({ min: 1, max: DAY_MS }),
+  MANIFEST_PATH: text('/manifest/agent.yaml'),
+  PROXY_PORT: port(4000),
+  CONTROL_PLANE_PORT: port(4001),
+  BIND_ADDRESS: text('0.0.0.0'),
+  CONTROL_ACCESS: oneOf(['any', 'local'], 'any'),
+  AGENT_NAME: optionalText,
+  AGENT_ENV_NAMES: agentEnvNames,
+  AUDIT_RING_SIZE: integer({ min: 1, max: 100_000, default: 1000 }),
+  AUDIT_QUERY: flag(false),
+  POLICY_URL: optionalHttpUrl,
+  POLICY_ENGINE: optionalOneOf(['opa', 'builtin']),
+  POLICY_PROXY_MODE: oneOf(['track', 'enforce', 'off'], 'track'),
+  POLICY_TIMEOUT_MS: integer({ min: 1, max: 60_000, default: 1000 }),
+  ANTHROPIC_API_KEY: optionalSecret(),
+  PROOF_STORE_PATH: optionalText,
+  PLATFORM_SECRET_DIR: optionalText,
+  PLATFORM_URL: optionalHttpUrl,
+  PLATFORM_KEY: optionalSecret(),
+  PLATFORM_TOKEN_FILE: optionalText,
+  PLATFORM_CA_FILE: optionalText,
+  HEARTBEAT_SECONDS: integer({ min: 10, max: 3600, default: 30 }),
+} satisfies { [K in keyof RawConfig]: EnvField<RawConfig[K]> };
+
+/** The sidecar's environment; wrong values and wrong combinations are all reported at once. */
+export function readConfig(env: Environment): ConfigResult<SidecarConfig> {
+  const result = readEnv<RawConfig>(env, FIELDS);
+  const wrong = result.ok ? [] : result.problems;
+  const known = new Set(wrong.map((problem) => problem.name));
+  const problems = [...wrong, ...wrongCombinations(env).filter((problem) => !known.has(problem.name))];
+  if (!result.ok || problems.length > 0) return { ok: false, problems };
+  const { POLICY_ENGINE, POLICY_URL } = result.config;
+  return {
+    ok: true,
+    config: { ...result.config, POLICY_ENGINE: POLICY_ENGINE ?? (POLICY_URL === null ? 'none' : 'opa') },
+  };
+}
+
+interface Combination {
+  name: keyof RawConfig;
+  wanted: string;
+  isWrong(set: (name: keyof RawConfig) => string | undefined): boolean;
+}
+
+/** Each variable may be fine alone; these are wrong together. */
+const COMBINATIONS: readonly Combination[] = [
+  {
+    name: 'POLICY_ENGINE',
+    wanted: 'used with POLICY_URL when it is opa',
+    isWrong: (set) => set('POLICY_ENGINE') === 'opa' && set('POLICY_URL') === undefined,
+  },
+  {
+    name: 'POLICY_ENGINE',
+    wanted: 'used without POLICY_URL when it is builtin',
+    isWrong: (set) => set('POLICY_ENGINE') === 'builtin' && set('POLICY_URL') !== undefined,
+  },
+  {
+    name: 'CONTROL_PLANE_PORT',
+    wanted: 'another port than PROXY_PORT',
+    isWrong: (set) => (set('CONTROL_PLANE_PORT') ?? '4001') === (set('PROXY_PORT') ?? '4000'),
+  },
+  {
+    name: 'UPSTREAM_URL',
+    wanted: 'the address of the agent, not of the sidecar itself',
+    isWrong: (set) =>
+      pointsAt(set('UPSTREAM_URL') ?? DEFAULT_UPSTREAM, [
+        set('PROXY_PORT') ?? '4000',
+        set('CONTROL_PLANE_PORT') ?? '4001',
+      ]),
+  },
+  {
+    name: 'PLATFORM_TOKEN_FILE',
+    wanted: 'unset when PLATFORM_KEY is set: one of them is the credential',
+    isWrong: (set) => set('PLATFORM_TOKEN_FILE') !== undefined && set('PLATFORM_KEY') !== undefined,
+  },
+  {
+    name: 'PLATFORM_URL',
+    wanted: 'used with PLATFORM_KEY or PLATFORM_TOKEN_FILE: heartbeats need a credential',
+    isWrong: (set) =>
+      set('PLATFORM_URL') !== undefined &&
+      set('PLATFORM_KEY') === undefined &&
+      set('PLATFORM_TOKEN_FILE') === undefined,
+  },
+];
+
+function pointsAt(upstream: string, ownPorts: readonly string[]): boolean {
+  const url = URL.parse(upstream);
+  return (
+    url !== null &&
+    ['localhost', '127.0.0.1', '[::1]'].includes(url.hostname) &&
+    ownPorts.includes(url.port || (url.protocol === 'https:' ? '443' : '80'))
+  );
+}
+
+function wrongCombinations(env: Environment): EnvProblem[] {
+  const set = (name: keyof RawConfig): string | undefined => (env[name] === '' ? undefined : env[name]);
+  return COMBINATIONS.filter((row) => row.isWrong(set)).map((row) => ({
+    name: row.name,
+    value: set(row.name) ?? '(unset)',
+    wanted: row.wanted,
+  }));
+}

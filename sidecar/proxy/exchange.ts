@@ -1,0 +1,223 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Clock } from '../../runtime/clock.ts';
+import type { AuditLog } from '../audit/audit-log.ts';
+import type { Recording } from '../audit/recording.ts';
+import type { Framed } from './framing.ts';
+import {
+  requestHeaders,
+  requestTrailers,
+  responseHeaders,
+  responseTrailers,
+  valuesOf,
+  type HeaderList,
+} from './headers.ts';
+import type { OutageLog } from './outage-log.ts';
+import { answerProblem } from './problem-answer.ts';
+import { RequestBody } from './request-body.ts';
+import type {
+  Upstream,
+  UpstreamControl,
+  UpstreamFailure,
+  UpstreamHandler,
+  UpstreamRequest,
+} from './upstream.ts';
+
+export interface ProxyContext {
+  upstream: Upstream;
+  audit: AuditLog;
+  clock: Clock;
+  outages: OutageLog;
+  /** The process is stopping: connections end with their current request. */
+  isDraining(): boolean;
+}
+
+export interface ExchangeInput {
+  request: IncomingMessage;
+  response: ServerResponse;
+  framed: Framed & { ok: true };
+  requestId: string;
+}
+
+/** Safe to send twice: the agent may have seen the first one. */
+const IDEMPOTENT: ReadonlySet<string> = new Set([
+  'GET',
+  'HEAD',
+  'OPTIONS',
+  'TRACE',
+  'PUT',
+  'DELETE',
+  'QUERY',
+]);
+/** How long the rest of a body is read after its answer went out early; a connection that is cut at once can lose the answer. */
+const LINGER_MS = 5_000;
+
+/** One request on its way to the agent and back. */
+export class Exchange implements UpstreamHandler {
+  readonly #context: ProxyContext;
+  readonly #input: ExchangeInput;
+  readonly #recording: Recording;
+  readonly #outgoing: UpstreamRequest;
+  #control: UpstreamControl | null = null;
+  #hasRetried = false;
+  #isOver = false;
+  #hasWritten = false;
+  #isPaused = false;
+
+  constructor(context: ProxyContext, input: ExchangeInput) {
+    const { request, response, framed, requestId } = input;
+    const method = request.method ?? 'GET';
+    this.#context = context;
+    this.#input = input;
+    this.#recording = context.audit.arrive({ requestId, method, target: framed.path });
+    const recording = this.#recording;
+    this.#outgoing = {
+      method,
+      path: framed.path,
+      headers: requestHeaders(request.rawHeaders, {
+        requestId,
+        host: framed.host,
+        remoteAddress: request.socket.remoteAddress ?? 'unknown',
+        proto: 'http',
+      }),
+      body: framed.body === 'none' ? null : new RequestBody(request, (count) => recording.bytesIn(count)),
+      chunked: framed.body === 'chunked',
+      trailers: () => requestTrailers(request.rawTrailers),
+    };
+    response.on('close', () => this.#closed());
+    response.on('finish', () => lingerOver(request));
+  }
+
+  start(): void {
+    this.#context.upstream.send(this.#outgoing, this);
+  }
+
+  onStart(control: UpstreamControl): void {
+    this.#control = control;
+    if (this.#isOver) control.abort();
+  }
+
+  onInformation(status: number, raw: HeaderList): void {
+    const { request, response, requestId } = this.#input;
+    if (request.httpVersion === '1.0' || response.headersSent) return;
+    if (status === 102) response.writeProcessing();
+    if (status !== 103) return;
+    const hints: Record<string, string | string[]> = {};
+    const { headers } = responseHeaders(raw, requestId);
+    for (let i = 0; i < headers.length; i += 2) {
+      const name = (headers[i] ?? '').toLowerCase();
+      hints[name] = [...[hints[name] ?? []].flat(), headers[i + 1] ?? ''];
+    }
+    if (hints['link'] !== undefined) response.writeEarlyHints(hints);
+  }
+
+  onHead(status: number, message: string, raw: HeaderList): void {
+    const { response, requestId } = this.#input;
+    if (this.#isOver) return;
+    this.#context.outages.ended();
+    const { headers, platform } = responseHeaders(raw, requestId);
+    this.#recording.head({
+      statusCode: status,
+      contentType: valuesOf(headers, 'content-type')[0],
+      contentEncoding: valuesOf(headers, 'content-encoding')[0],
+      platform,
+    });
+    if (this.#context.isDraining()) response.shouldKeepAlive = false;
+    response.writeHead(status, printable(message), headers);
+    // A head whose body does not come with it (server-sent events) must not wait for one.
+    process.nextTick(() => {
+      if (!this.#hasWritten && !this.#isOver) response.flushHeaders();
+    });
+  }
+
+  onData(chunk: Buffer): void {
+    const { response } = this.#input;
+    if (this.#isOver) return;
+    this.#hasWritten = true;
+    if (!response.write(chunk) && !this.#isPaused) {
+      this.#isPaused = true;
+      this.#control?.pause();
+      response.once('drain', () => {
+        this.#isPaused = false;
+        this.#control?.resume();
+      });
+    }
+    this.#recording.chunk(chunk);
+  }
+
+  onEnd(rawTrailers: HeaderList): void {
+    const { response } = this.#input;
+    if (this.#isOver) return;
+    this.#hasWritten = true;
+    if (rawTrailers.length > 0) {
+      const { headers, platform } = responseTrailers(rawTrailers);
+      this.#recording.trailers(platform);
+      if (headers.length > 0) response.addTrailers(pairsOf(headers));
+    }
+    response.end();
+  }
+
+  onError(failure: UpstreamFailure): void {
+    const { response, requestId } = this.#input;
+    if (this.#isOver) return;
+    if (failure.kind === 'stale' && this.#mayRetry()) {
+      this.#hasRetried = true;
+      this.#context.upstream.send(this.#outgoing, this);
+      return;
+    }
+    if (response.headersSent) {
+      // The client must see that the answer is not whole.
+      response.destroy();
+      return;
+    }
+    this.#context.outages.failed(failure, requestId);
+    const { status, detail } = ANSWERS[failure.kind];
+    this.#recording.bytesOut(
+      answerProblem(response, { status, detail, requestId, close: this.#context.isDraining() }),
+    );
+  }
+
+  #mayRetry(): boolean {
+    const { method, body } = this.#outgoing;
+    return !this.#hasRetried && body === null && IDEMPOTENT.has(method) && !this.#input.response.headersSent;
+  }
+
+  /** The response has finished, or the client has gone. */
+  #closed(): void {
+    const { response } = this.#input;
+    this.#isOver = true;
+    const aborted = !response.writableFinished;
+    if (aborted) this.#control?.abort();
+    this.#recording.complete({
+      ...(response.headersSent && { statusCode: response.statusCode }),
+      aborted,
+      atMs: this.#context.clock.monotonicMs(),
+    });
+  }
+}
+
+const ANSWERS: Readonly<Record<UpstreamFailure['kind'], { status: number; detail: string }>> = {
+  unreachable: { status: 502, detail: 'the agent cannot be reached' },
+  stale: { status: 502, detail: 'the agent closed the connection before it answered' },
+  broken: { status: 502, detail: 'the agent gave no whole HTTP answer' },
+  timeout: { status: 504, detail: 'the agent did not answer in time' },
+};
+
+/** A reason phrase is free text; one that cannot be written is left out. */
+function printable(message: string): string {
+  return /^[\t\x20-\x7e\x80-\xff]*$/.test(message) ? message : '';
+}
+
+function pairsOf(flat: HeaderList): [string, string][] {
+  const pairs: [string, string][] = [];
+  for (let i = 0; i < flat.length; i += 2) pairs.push([flat[i] ?? '', flat[i + 1] ?? '']);
+  return pairs;
+}
+
+/** An answer that came before the end of the request: the rest is read and dropped for a while, then the connection ends. */
+function lingerOver(request: IncomingMessage): void {
+  if (request.complete) return;
+  const { socket } = request;
+  const cut = setTimeout(() => socket.destroy(), LINGER_MS).unref();
+  request.once('close', () => clearTimeout(cut)).once('end', () => clearTimeout(cut));
+  request.resume();
+}

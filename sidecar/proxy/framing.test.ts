@@ -1,0 +1,85 @@
+import { describe, expect, test } from '@jest/globals';
+import { frame, type RequestLine } from './framing.ts';
+
+const line = (overrides: Partial<RequestLine> = {}): RequestLine => ({
+  method: 'GET',
+  target: '/a?b=1',
+  httpVersion: '1.1',
+  rawHeaders: ['Host', 'shop.test'],
+  ...overrides,
+});
+
+describe('a request passes', () => {
+  test.each([
+    ['in origin form', line(), { path: '/a?b=1', host: 'shop.test', body: 'none' }],
+    ['with a doubled slash', line({ target: '//a' }), { path: '//a', host: 'shop.test', body: 'none' }],
+    [
+      'in absolute form, whose authority replaces Host',
+      line({ target: 'http://other.test:81/x?y' }),
+      { path: '/x?y', host: 'other.test:81', body: 'none' },
+    ],
+    [
+      'in absolute form without a path',
+      line({ target: 'HTTP://other.test' }),
+      { path: '/', host: 'other.test', body: 'none' },
+    ],
+    [
+      'in absolute form with a query alone',
+      line({ target: 'http://o?q' }),
+      { path: '/?q', host: 'o', body: 'none' },
+    ],
+    ['OPTIONS *', line({ method: 'OPTIONS', target: '*' }), { path: '*', host: 'shop.test', body: 'none' }],
+    [
+      'OPTIONS of a whole host',
+      line({ method: 'OPTIONS', target: 'http://o' }),
+      { path: '*', host: 'o', body: 'none' },
+    ],
+    [
+      'of HTTP/1.0 without Host',
+      line({ httpVersion: '1.0', rawHeaders: [] }),
+      { path: '/a?b=1', host: null, body: 'none' },
+    ],
+    [
+      'with a length',
+      line({ rawHeaders: ['content-length', '5'] }),
+      { path: '/a?b=1', host: null, body: 'sized' },
+    ],
+    [
+      'with a length of nothing',
+      line({ rawHeaders: ['content-length', '0'] }),
+      { path: '/a?b=1', host: null, body: 'none' },
+    ],
+    [
+      'chunked',
+      line({ rawHeaders: ['Transfer-Encoding', 'Chunked'] }),
+      { path: '/a?b=1', host: null, body: 'chunked' },
+    ],
+  ])('%s', (_title, request, expected) => {
+    expect(frame(request)).toEqual({ ok: true, ...expected });
+  });
+});
+
+describe('a request is refused', () => {
+  test.each([
+    ['with two Host headers', line({ rawHeaders: ['Host', 'a', 'hOST', 'a'] }), 400],
+    ['of HTTP/0.9', line({ httpVersion: '0.9' }), 505],
+    ['of HTTP/2.0', line({ httpVersion: '2.0' }), 505],
+    [
+      'of HTTP/1.0 with a transfer coding',
+      line({ httpVersion: '1.0', rawHeaders: ['Transfer-Encoding', 'chunked'] }),
+      400,
+    ],
+    ['with another coding before chunked', line({ rawHeaders: ['Transfer-Encoding', 'gzip, chunked'] }), 501],
+    [
+      'chunked twice',
+      line({ rawHeaders: ['Transfer-Encoding', 'chunked', 'Transfer-Encoding', 'chunked'] }),
+      501,
+    ],
+    ['for * by another method', line({ target: '*' }), 400],
+    ['for another scheme', line({ target: 'ftp://a/' }), 400],
+    ['with credentials in its target', line({ target: 'http://u:p@a/' }), 400],
+    ['for a target that is no path', line({ target: 'a/b' }), 400],
+  ])('%s', (_title, request, status) => {
+    expect(frame(request)).toMatchObject({ ok: false, status });
+  });
+});

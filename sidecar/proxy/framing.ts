@@ -1,0 +1,69 @@
+import type { IncomingMessage } from 'node:http';
+import { valuesOf, type HeaderList } from './headers.ts';
+
+/** The parts of a request that say where it goes and where it ends. */
+export interface RequestLine {
+  method: string;
+  /** The request target as sent. */
+  target: string;
+  httpVersion: string;
+  rawHeaders: HeaderList;
+}
+
+export type Framed =
+  | {
+      ok: true;
+      /** Origin form (`/path?query`), or `*` for `OPTIONS *`. */
+      path: string;
+      host: string | null;
+      body: 'none' | 'sized' | 'chunked';
+    }
+  | { ok: false; status: 400 | 501 | 505; detail: string };
+
+export const lineOf = (request: IncomingMessage): RequestLine => ({
+  method: request.method ?? 'GET',
+  target: request.url ?? '/',
+  httpVersion: request.httpVersion,
+  rawHeaders: request.rawHeaders,
+});
+
+/**
+ * Refuses what two servers could read in two ways, and normalises the rest. Node's strict parser has already refused
+ * a length beside a transfer coding, two lengths, bare line feeds and folded lines; this is what it lets through.
+ */
+export function frame(line: RequestLine): Framed {
+  if (line.httpVersion !== '1.1' && line.httpVersion !== '1.0')
+    return refused(505, 'only HTTP/1.1 and HTTP/1.0 are spoken here');
+  const hosts = valuesOf(line.rawHeaders, 'host');
+  if (hosts.length > 1) return refused(400, 'the request has more than one Host header');
+  const codings = valuesOf(line.rawHeaders, 'transfer-encoding');
+  if (codings.length > 0 && line.httpVersion === '1.0')
+    return refused(400, 'HTTP/1.0 has no Transfer-Encoding');
+  if (codings.length > 0 && codings.join(',').trim().toLowerCase() !== 'chunked')
+    return refused(501, 'the only Transfer-Encoding understood here is chunked');
+  const target = targetOf(line);
+  if (target === null) return refused(400, 'the request target is neither a path nor an absolute http URL');
+  const sized = valuesOf(line.rawHeaders, 'content-length').some((length) => Number(length) > 0);
+  return {
+    ok: true,
+    path: target.path,
+    host: target.authority ?? hosts[0] ?? null,
+    body: codings.length > 0 ? 'chunked' : sized ? 'sized' : 'none',
+  };
+}
+
+function refused(status: 400 | 501 | 505, detail: string): Framed {
+  return { ok: false, status, detail };
+}
+
+const ABSOLUTE = /^https?:\/\/([^/?#@\s]+)([/?].*)?$/i;
+
+/** The authority of an absolute-form target replaces the Host header (RFC 9112 section 3.2.2). */
+function targetOf({ method, target }: RequestLine): { path: string; authority?: string } | null {
+  if (target.startsWith('/')) return { path: target };
+  if (target === '*') return method === 'OPTIONS' ? { path: '*' } : null;
+  const [, authority, rest] = ABSOLUTE.exec(target) ?? [];
+  if (authority === undefined) return null;
+  if (rest === undefined) return { path: method === 'OPTIONS' ? '*' : '/', authority };
+  return { path: rest.startsWith('?') ? `/${rest}` : rest, authority };
+}

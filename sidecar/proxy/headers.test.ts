@@ -1,0 +1,155 @@
+import { describe, expect, test } from '@jest/globals';
+import { requestHeaders, responseHeaders, responseTrailers } from './headers.ts';
+
+const to = { requestId: 'r-1', host: 'shop.test', remoteAddress: '10.0.0.9', proto: 'http' as const };
+const added = [
+  'X-Forwarded-For',
+  '10.0.0.9',
+  'X-Forwarded-Proto',
+  'http',
+  'X-Forwarded-Host',
+  'shop.test',
+  'X-Request-Id',
+  'r-1',
+];
+
+describe('the head of a request', () => {
+  test.each<[string, string[], string[]]>([
+    [
+      'keeps order, case and repeated lines',
+      ['B-b', '1', 'a', '2', 'B-b', '3'],
+      ['B-b', '1', 'a', '2', 'B-b', '3'],
+    ],
+    ['keeps the trace', ['traceparent', '00-1-2-01'], ['traceparent', '00-1-2-01']],
+    [
+      'loses what speaks about the connection',
+      [
+        'Connection',
+        'keep-alive',
+        'Keep-Alive',
+        'timeout=5',
+        'Proxy-Connection',
+        'x',
+        'TE',
+        'gzip',
+        'Upgrade',
+        'x',
+        'Proxy-Authorization',
+        'y',
+      ],
+      [],
+    ],
+    [
+      'loses what Connection lists',
+      ['Connection', 'close, X-Hop', 'x-hop', '1', 'x-end', '2'],
+      ['x-end', '2'],
+    ],
+    [
+      'keeps its length though Connection lists it',
+      ['Connection', 'content-length', 'Content-Length', '3'],
+      ['Content-Length', '3'],
+    ],
+    [
+      'says that trailers are understood, when the client does',
+      ['TE', 'trailers, deflate;q=0.5'],
+      ['TE', 'trailers'],
+    ],
+    ['does not speak for the agent', ['X-Platform-User-Confirmed', 'true', 'x-platform-anything', '1'], []],
+    ['does not speak for the agent with underscores either', ['X_Platform_User_Confirmed', 'true'], []],
+    ['asks for no 100-continue', ['Expect', '100-continue'], []],
+    ['carries one request id', ['X-Request-ID', 'from-client'], []],
+    ['carries one Host', ['Host', 'other'], []],
+  ])('%s', (_title, raw, kept) => {
+    expect(requestHeaders(raw, to)).toEqual(['Host', 'shop.test', ...kept, ...added]);
+  });
+
+  test('appends to what earlier proxies said', () => {
+    const raw = [
+      'X-Forwarded-For',
+      '1.1.1.1',
+      'x-forwarded-for',
+      '2.2.2.2',
+      'X-Forwarded-Proto',
+      'https',
+      'X-Forwarded-Host',
+      'outer',
+    ];
+    expect(requestHeaders(raw, to).slice(2)).toEqual([
+      'X-Forwarded-For',
+      '1.1.1.1, 2.2.2.2, 10.0.0.9',
+      'X-Forwarded-Proto',
+      'https, http',
+      'X-Forwarded-Host',
+      'outer, shop.test',
+      'X-Request-Id',
+      'r-1',
+    ]);
+  });
+
+  test('says an IPv4 peer of a dual-stack socket plainly, and no host where there was none', () => {
+    expect(requestHeaders([], { ...to, host: null, remoteAddress: '::ffff:10.0.0.9' })).toEqual([
+      'X-Forwarded-For',
+      '10.0.0.9',
+      'X-Forwarded-Proto',
+      'http',
+      'X-Request-Id',
+      'r-1',
+    ]);
+  });
+});
+
+describe('the head of an answer', () => {
+  test('gives the product’s own headers to the sidecar and none of them to the client', () => {
+    const head = responseHeaders(
+      [
+        'Content-Type',
+        'text/plain',
+        'X-Platform-Guardrails-Invoked',
+        'pii-detector',
+        'x-platform-guardrails-invoked',
+        'topic-filter',
+        'X-Platform-Policy-Violations',
+        'forged',
+        'X-Request-Id',
+        'the-agents-own',
+        'Set-Cookie',
+        'a=1',
+        'Set-Cookie',
+        'b=2',
+      ],
+      'r-1',
+    );
+    expect(head).toEqual({
+      headers: [
+        'Content-Type',
+        'text/plain',
+        'Set-Cookie',
+        'a=1',
+        'Set-Cookie',
+        'b=2',
+        'X-Request-Id',
+        'r-1',
+      ],
+      platform: new Map([
+        ['x-platform-guardrails-invoked', 'pii-detector,topic-filter'],
+        ['x-platform-policy-violations', 'forged'],
+      ]),
+    });
+  });
+
+  test.each<[string, string[], string[]]>([
+    ['loses what Connection lists', ['Connection', 'x-a', 'X-A', '1', 'X-B', '2'], ['X-B', '2']],
+    ['loses a length beside a transfer coding', ['Transfer-Encoding', 'chunked', 'Content-Length', '5'], []],
+    ['keeps a length alone', ['Content-Length', '5'], ['Content-Length', '5']],
+    ['keeps the names of its trailers', ['Trailer', 'X-Sum'], ['Trailer', 'X-Sum']],
+  ])('%s', (_title, raw, kept) => {
+    expect(responseHeaders(raw, 'r-1').headers).toEqual([...kept, 'X-Request-Id', 'r-1']);
+  });
+
+  test('trailers are split the same way', () => {
+    expect(responseTrailers(['X-Sum', '1', 'X-Platform-Tools-Called', 'pay'])).toEqual({
+      headers: ['X-Sum', '1'],
+      platform: new Map([['x-platform-tools-called', 'pay']]),
+    });
+  });
+});

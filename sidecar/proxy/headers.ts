@@ -1,0 +1,142 @@
+/**
+ * What happens to headers on the way through. Heads travel as flat lists (name, value, name, value, ...), the form in
+ * which Node and undici have them on the wire: order, case and repeated lines stay as they were sent.
+ */
+export type HeaderList = readonly string[];
+
+/** Headers that speak about one connection, not about the message (RFC 9110 section 7.6.1), and what this proxy answers for itself. */
+const HOP_BY_HOP: ReadonlySet<string> = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'te',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+/** Dropped from requests and written anew. */
+const REWRITTEN: ReadonlySet<string> = new Set([
+  'expect',
+  'host',
+  'x-request-id',
+  'x-forwarded-for',
+  'x-forwarded-proto',
+  'x-forwarded-host',
+]);
+
+/** A `Connection` header may name what else belongs to the connection, but not what frames or routes the message. */
+const NEVER_LISTED: ReadonlySet<string> = new Set(['content-length', 'host']);
+
+/** The product's own names; some servers read `_` and `-` in a header name as the same. */
+export function isPlatformName(lowerName: string): boolean {
+  const first = lowerName.charCodeAt(0);
+  return first === 120 && lowerName.replaceAll('_', '-').startsWith('x-platform-');
+}
+
+/** Every value of one header, in order. */
+export function valuesOf(raw: HeaderList, lowerName: string): string[] {
+  const values: string[] = [];
+  for (let i = 0; i < raw.length; i += 2) {
+    const name = raw[i] ?? '';
+    if (name.length === lowerName.length && name.toLowerCase() === lowerName) values.push(raw[i + 1] ?? '');
+  }
+  return values;
+}
+
+function listedIn(connection: readonly string[]): ReadonlySet<string> {
+  const listed = new Set<string>();
+  for (const value of connection) {
+    for (const token of value.split(',')) {
+      const name = token.trim().toLowerCase();
+      if (!NEVER_LISTED.has(name)) listed.add(name);
+    }
+  }
+  return listed;
+}
+
+export interface ForwardedFor {
+  requestId: string;
+  /** The effective Host: the client's, or the authority of an absolute-form target. */
+  host: string | null;
+  /** Address of the peer. */
+  remoteAddress: string;
+  proto: 'http' | 'https';
+}
+
+/** The head that goes upstream. */
+export function requestHeaders(raw: HeaderList, to: ForwardedFor): string[] {
+  const listed = listedIn(valuesOf(raw, 'connection'));
+  const head: string[] = to.host === null ? [] : ['Host', to.host];
+  const forwarded: Record<'for' | 'proto' | 'host', string[]> = { for: [], proto: [], host: [] };
+  let acceptsTrailers = false;
+  for (let i = 0; i < raw.length; i += 2) {
+    const name = raw[i] ?? '';
+    const value = raw[i + 1] ?? '';
+    const lower = name.toLowerCase();
+    if (lower === 'te') acceptsTrailers ||= /(^|,)\s*trailers\s*(,|$)/i.test(value);
+    if (listed.has(lower) || HOP_BY_HOP.has(lower) || isPlatformName(lower)) continue;
+    if (lower === 'x-forwarded-for') forwarded.for.push(value);
+    else if (lower === 'x-forwarded-proto') forwarded.proto.push(value);
+    else if (lower === 'x-forwarded-host') forwarded.host.push(value);
+    else if (!REWRITTEN.has(lower)) head.push(name, value);
+  }
+  if (acceptsTrailers) head.push('TE', 'trailers');
+  head.push('X-Forwarded-For', [...forwarded.for, plainAddress(to.remoteAddress)].join(', '));
+  head.push('X-Forwarded-Proto', [...forwarded.proto, to.proto].join(', '));
+  if (to.host !== null) head.push('X-Forwarded-Host', [...forwarded.host, to.host].join(', '));
+  head.push('X-Request-Id', to.requestId);
+  return head;
+}
+
+/** A dual-stack socket reports IPv4 peers as `::ffff:10.0.0.1`. */
+function plainAddress(address: string): string {
+  return address.startsWith('::ffff:') ? address.slice(7) : address;
+}
+
+/** A response head, or its trailers, split into what goes on and what the agent told the sidecar. */
+export interface ResponseHead {
+  headers: string[];
+  /** The product's own headers, lower-case; repeated ones joined by commas. */
+  platform: Map<string, string>;
+}
+
+/** The head that goes back to the client; the request id is the one this request was recorded under. */
+export function responseHeaders(raw: HeaderList, requestId: string): ResponseHead {
+  const head = withoutOwn(raw, true);
+  head.headers.push('X-Request-Id', requestId);
+  return head;
+}
+
+export function responseTrailers(raw: HeaderList): ResponseHead {
+  return withoutOwn(raw, false);
+}
+
+function withoutOwn(raw: HeaderList, isHead: boolean): ResponseHead {
+  const listed = listedIn(valuesOf(raw, 'connection'));
+  // A transfer coding overrides a length (RFC 9112 section 6.3); only one of them may go on.
+  const isChunked = isHead && valuesOf(raw, 'transfer-encoding').length > 0;
+  const headers: string[] = [];
+  const platform = new Map<string, string>();
+  for (let i = 0; i < raw.length; i += 2) {
+    const name = raw[i] ?? '';
+    const value = raw[i + 1] ?? '';
+    const lower = name.toLowerCase();
+    if (isPlatformName(lower)) addValue(platform, lower.replaceAll('_', '-'), value);
+    else if (listed.has(lower) || HOP_BY_HOP.has(lower) || lower === 'x-request-id') continue;
+    else if (isChunked && lower === 'content-length') continue;
+    else headers.push(name, value);
+  }
+  return { headers, platform };
+}
+
+function addValue(map: Map<string, string>, name: string, value: string): void {
+  const known = map.get(name);
+  map.set(name, known === undefined ? value : `${known},${value}`);
+}
+
+/** Trailers of a request, without what a client must not say. */
+export function requestTrailers(raw: HeaderList): string[] {
+  return withoutOwn(raw, false).headers;
+}

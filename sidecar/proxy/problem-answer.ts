@@ -1,0 +1,49 @@
+import { STATUS_CODES, type ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+
+export interface ProblemAnswer {
+  status: number;
+  /** One sentence; never an address. */
+  detail: string;
+  requestId?: string;
+  headers?: Readonly<Record<string, string>>;
+  /** The connection cannot be used for another request. */
+  close?: boolean;
+}
+
+function bodyOf({ status, detail, requestId }: ProblemAnswer): string {
+  const title = STATUS_CODES[status] ?? 'Error';
+  return JSON.stringify({ type: 'about:blank', title, status, detail, ...(requestId && { requestId }) });
+}
+
+/** Answers in the agent's place: RFC 9457 `application/problem+json`. Returns the number of body bytes. */
+export function answerProblem(response: ServerResponse, problem: ProblemAnswer): number {
+  const body = bodyOf(problem);
+  const length = Buffer.byteLength(body);
+  if (problem.close) response.shouldKeepAlive = false;
+  response.writeHead(problem.status, headersOf(problem, length));
+  response.end(body);
+  return length;
+}
+
+function headersOf(problem: ProblemAnswer, length: number): Record<string, string | number> {
+  return {
+    'Content-Type': 'application/problem+json',
+    'Content-Length': length,
+    ...(problem.requestId && { 'X-Request-Id': problem.requestId }),
+    ...problem.headers,
+  };
+}
+
+/** The same on a bare socket, where there is no response object (CONNECT, upgrades, unparseable requests); ends the connection. */
+export function writeProblem(socket: Duplex, problem: ProblemAnswer): void {
+  if (!socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const body = bodyOf(problem);
+  const headers = { ...headersOf(problem, Buffer.byteLength(body)), Connection: 'close' };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  const statusLine = `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status] ?? 'Error'}\r\n`;
+  socket.end(`${statusLine}${lines.join('')}\r\n${body}`, () => socket.destroy());
+}

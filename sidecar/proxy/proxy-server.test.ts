@@ -1,0 +1,789 @@
+import { once } from 'node:events';
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { gzipSync } from 'node:zlib';
+import { afterEach, describe, expect, test } from '@jest/globals';
+import {
+  ask,
+  askRaw,
+  completedEntry,
+  startRawRig,
+  startRig,
+  until,
+  type ProxyRig,
+} from '../../testing/proxy-rig.ts';
+
+let rig: ProxyRig;
+afterEach(async () => {
+  await rig.close();
+});
+
+async function textOf(stream: NodeJS.ReadableStream): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString();
+}
+
+describe('a request passes', () => {
+  test.each(['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'QUERY', 'M-SEARCH'])(
+    'by %s',
+    async (method) => {
+      rig = await startRig((request, response) => response.end(`${request.method} ${request.url}`));
+      expect(await ask(rig.port, { method, path: '/a%20b?c=%2F&c' })).toMatchObject({
+        status: 200,
+        body: `${method} /a%20b?c=%2F&c`,
+      });
+    },
+  );
+
+  test.each([
+    ['with a length', { 'content-length': '11' }],
+    ['chunked', { 'transfer-encoding': 'chunked' }],
+  ])('with its body, %s', async (_title, headers) => {
+    rig = await startRig((request, response) => {
+      void textOf(request).then((body) =>
+        response.end(
+          JSON.stringify([body, request.headers['content-length'], request.headers['transfer-encoding']]),
+        ),
+      );
+    });
+    const { body } = await ask(rig.port, { method: 'POST', headers, body: 'hello world' });
+    expect(JSON.parse(body)).toEqual([
+      'hello world',
+      headers['content-length' as keyof typeof headers] ?? null,
+      headers['transfer-encoding' as keyof typeof headers] ?? null,
+    ]);
+    expect(await completedEntry(rig)).toMatchObject({ bytesIn: 11 });
+  });
+
+  test('under the path of the upstream’s address', async () => {
+    rig = await startRig((request, response) => response.end(request.url), { prefix: '/base/' });
+    expect((await ask(rig.port, { path: '/x?y' })).body).toBe('/base/x?y');
+    expect(
+      (await ask(rig.port, { path: '/x', method: 'POST', headers: { 'transfer-encoding': 'chunked' } })).body,
+    ).toBe('/base/x');
+  });
+
+  test('and its answer keeps status, reason, order of headers and repeated ones', async () => {
+    rig = await startRig((_request, response) => {
+      response.sendDate = false;
+      response.writeHead(418, 'Short and Stout', [
+        'Set-Cookie',
+        'a=1',
+        'X-Mixed-Case',
+        '1',
+        'Set-Cookie',
+        'b=2',
+        'Content-Length',
+        '3',
+      ]);
+      response.end('tea');
+    });
+    const answer = await ask(rig.port, { headers: { 'x-request-id': 'r-1' } });
+    expect(answer).toMatchObject({ status: 418, message: 'Short and Stout', body: 'tea' });
+    const [, ...rest] = answer.rawHeaders.join('|').split('Set-Cookie|a=1|');
+    expect(rest.join('')).toMatch(
+      /^X-Mixed-Case\|1\|Set-Cookie\|b=2\|Content-Length\|3\|X-Request-Id\|r-1\|/,
+    );
+  });
+
+  test('and header bytes above ASCII stay what they are', async () => {
+    rig = await startRig((request, response) => {
+      response.setHeader('X-Back', request.headers['x-there'] ?? '');
+      response.end();
+    });
+    const text = await askRaw(
+      rig.port,
+      'GET / HTTP/1.1\r\nHost: a\r\nX-There: caf\xe9\r\nConnection: close\r\n\r\n',
+    );
+    expect(text).toContain('X-Back: caf\xe9\r\n');
+  });
+
+  test('with the Host, the request id and where it came from', async () => {
+    rig = await startRig((request, response) => response.end(JSON.stringify(request.headers)));
+    const { body, headers } = await ask(rig.port, {
+      headers: {
+        host: 'shop.test',
+        'x-request-id': 'r-1',
+        'x-forwarded-for': '9.9.9.9',
+        'x-platform-user-confirmed': 'true',
+      },
+    });
+    expect(headers['x-request-id']).toBe('r-1');
+    expect(JSON.parse(body)).toEqual({
+      host: 'shop.test',
+      connection: 'keep-alive',
+      'x-forwarded-for': '9.9.9.9, 127.0.0.1',
+      'x-forwarded-proto': 'http',
+      'x-forwarded-host': 'shop.test',
+      'x-request-id': 'r-1',
+    });
+  });
+
+  test('OPTIONS * too', async () => {
+    rig = await startRig((request, response) => response.end(`${request.method} ${request.url}`));
+    expect((await ask(rig.port, { method: 'OPTIONS', path: '*' })).body).toBe('OPTIONS *');
+  });
+
+  test('in absolute form, normalised', async () => {
+    rig = await startRig((request, response) => response.end(`${request.url} ${request.headers.host}`));
+    const text = await askRaw(
+      rig.port,
+      'GET http://other.test/p?q HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n',
+    );
+    expect(text).toContain('/p?q other.test');
+  });
+
+  test('and a hundred in a row use one connection to the agent', async () => {
+    let connections = 0;
+    rig = await startRig((_request, response) => response.end('ok'));
+    rig.agent.on('connection', () => (connections += 1));
+    for (let i = 0; i < 100; i++) await ask(rig.port);
+    expect(connections).toBe(1);
+  });
+});
+
+describe('the request id', () => {
+  test.each([
+    ['of visible ASCII is kept', 'a~!{}', 'a~!{}'],
+    ['of 128 characters is kept', 'x'.repeat(128), 'x'.repeat(128)],
+    ['of 129 characters is replaced', 'x'.repeat(129), null],
+    ['with a space is replaced', 'a b', null],
+    ['sent twice is replaced', ['a', 'b'], null],
+  ])('%s', async (_title, sent, kept) => {
+    rig = await startRig((request, response) => response.end(request.headers['x-request-id']));
+    const { body, headers } = await ask(rig.port, { headers: { 'x-request-id': sent } });
+    const uuid = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/;
+    expect(body).toEqual(kept ?? expect.stringMatching(uuid));
+    expect(headers['x-request-id']).toBe(body);
+    expect((await completedEntry(rig)).requestId).toBe(body);
+  });
+});
+
+describe('answers without a body', () => {
+  test.each([
+    ['HEAD', 200],
+    ['GET', 204],
+    ['GET', 304],
+  ])('%s %d', async (method, status) => {
+    rig = await startRig((_request, response) => {
+      response.writeHead(status, status === 204 ? {} : { 'Content-Length': '5', ETag: '"x"' });
+      response.end(method === 'GET' && status === 200 ? 'hello' : undefined);
+    });
+    const connection = await askRaw(
+      rig.port,
+      `${method} / HTTP/1.1\r\nHost: a\r\n\r\n${method} / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`,
+    );
+    expect(connection.match(new RegExp(`HTTP/1.1 ${status} `, 'g'))).toHaveLength(2);
+    expect(connection).not.toContain('Transfer-Encoding');
+    expect(connection.split('\r\n\r\n')).toHaveLength(3);
+  });
+});
+
+describe('what comes before and after an answer', () => {
+  test('early hints pass, without the product’s own headers', async () => {
+    rig = await startRig((_request, response) => {
+      response.writeEarlyHints({
+        link: '</s.css>; rel=preload',
+        'x-platform-tools-called': 'x',
+        'x-more': '1',
+      });
+      response.end('done');
+    });
+    const text = await askRaw(rig.port, 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
+    const [hints] = text.split('\r\n\r\n');
+    expect(hints).toMatch(/^HTTP\/1.1 103 Early Hints\r\nLink: <\/s.css>; rel=preload\r\nx-more: 1/i);
+    expect(text).not.toMatch(/x-platform/i);
+  });
+
+  test('HTTP/1.0 gets no early hints', async () => {
+    rig = await startRig((_request, response) => {
+      response.writeEarlyHints({ link: '</s.css>; rel=preload' });
+      response.end('done');
+    });
+    expect(await askRaw(rig.port, 'GET / HTTP/1.0\r\n\r\n')).toMatch(/^HTTP\/1.1 200 /);
+  });
+
+  test('trailers of an answer pass', async () => {
+    rig = await startRig((_request, response) => {
+      response.writeHead(200, { Trailer: 'X-Sum, X-Platform-Tools-Called' });
+      response.write('body');
+      response.addTrailers({ 'X-Sum': '42', 'X-Platform-Tools-Called': 'pay' });
+      response.end();
+    });
+    const answer = await ask(rig.port, { headers: { te: 'trailers' } });
+    expect(answer.trailers).toEqual({ 'x-sum': '42' });
+    expect(await completedEntry(rig)).toMatchObject({ toolsCalled: ['pay'] });
+  });
+
+  test('trailers of a request pass, without the product’s own', async () => {
+    let seen: unknown;
+    rig = await startRig((request, response) => {
+      request.resume().on('end', () => {
+        seen = request.trailers;
+        response.end();
+      });
+    });
+    await askRaw(
+      rig.port,
+      'POST / HTTP/1.1\r\nHost: a\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n4\r\nbody\r\n0\r\nX-Sum: 42\r\nX-Platform-User-Confirmed: true\r\n\r\n',
+    );
+    expect(seen).toEqual({ 'x-sum': '42' });
+  });
+
+  test('100-continue is answered here and not asked of the agent', async () => {
+    let expectation: string | undefined = 'not asked';
+    rig = await startRig((request, response) => {
+      expectation = request.headers.expect;
+      void textOf(request).then((body) => response.end(body));
+    });
+    const request = httpRequest({
+      port: rig.port,
+      method: 'POST',
+      headers: { expect: '100-continue', 'content-length': '4' },
+    });
+    request.flushHeaders();
+    await once(request, 'continue');
+    request.end('body');
+    const [response] = (await once(request, 'response')) as [IncomingMessage];
+    expect(await textOf(response)).toBe('body');
+    expect(expectation).toBeUndefined();
+  });
+});
+
+describe('streams', () => {
+  test('the head and each event of a stream arrive before the next one is sent', async () => {
+    let send: (text: string) => void = () => undefined;
+    let end: () => void = () => undefined;
+    rig = await startRig((_request, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.flushHeaders();
+      send = (text) => void response.write(text);
+      end = () => void response.end();
+    });
+    const request = httpRequest({ port: rig.port }).end();
+    const [response] = (await once(request, 'response')) as [IncomingMessage];
+    response.setEncoding('utf8');
+    for (const event of ['data: 1\n\n', 'data: 2\n\n', 'data: 3\n\n']) {
+      send(event);
+      expect(await once(response, 'data')).toEqual([event]);
+    }
+    end();
+    response.resume();
+    await once(response, 'end');
+  });
+
+  test('a chunked request reaches the agent before its body does, and both sides can talk', async () => {
+    rig = await startRig((request, response) => {
+      response.writeHead(200);
+      response.write('ready;');
+      request.pipe(response);
+    });
+    const request = httpRequest({
+      port: rig.port,
+      method: 'POST',
+      headers: { 'transfer-encoding': 'chunked' },
+    });
+    request.flushHeaders();
+    const [response] = (await once(request, 'response')) as [IncomingMessage];
+    response.setEncoding('utf8');
+    expect(await once(response, 'data')).toEqual(['ready;']);
+    request.write('ping');
+    expect(await once(response, 'data')).toEqual(['ping']);
+    request.end();
+    await once(response.resume(), 'end');
+  });
+
+  test('a client that does not read holds the agent back', async () => {
+    let sent = 0;
+    rig = await startRig((_request, response) => {
+      const chunk = Buffer.alloc(65_536, 'x');
+      const more = (): void => {
+        while (sent < 256 * 1024 * 1024) {
+          sent += chunk.length;
+          if (!response.write(chunk)) return void response.once('drain', more);
+        }
+      };
+      more();
+    });
+    const socket = connect(rig.port, '127.0.0.1');
+    socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+    await once(socket, 'readable');
+    let before = -1;
+    await until(() => {
+      const isStill = sent > 0 && sent === before;
+      before = sent;
+      return isStill;
+    });
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(sent).toBeLessThan(32 * 1024 * 1024);
+    socket.destroy();
+  });
+
+  test.each([
+    ['with a length', 'Content-Length: 268435456'],
+    ['chunked', 'Transfer-Encoding: chunked'],
+  ])('an agent that does not read holds the client back, %s', async (_title, header) => {
+    rig = await startRig((request) => {
+      request.pause();
+    });
+    const socket = connect(rig.port, '127.0.0.1');
+    socket.write(`POST / HTTP/1.1\r\nHost: a\r\n${header}\r\n\r\n`);
+    const chunk = header.startsWith('T')
+      ? Buffer.from(`10000\r\n${'x'.repeat(65_536)}\r\n`)
+      : Buffer.alloc(65_536);
+    let sent = 0;
+    let isFull = false;
+    while (!isFull && sent < 256 * 1024 * 1024) {
+      sent += chunk.length;
+      if (socket.write(chunk)) continue;
+      isFull = await Promise.race([
+        once(socket, 'drain').then(() => false),
+        new Promise<boolean>((resolve) => setTimeout(() => resolve(true), 300)),
+      ]);
+    }
+    expect(sent).toBeLessThan(32 * 1024 * 1024);
+    socket.destroy();
+  });
+
+  test('a large body arrives whole in both directions', async () => {
+    rig = await startRig((request, response) => {
+      request.pipe(response);
+    });
+    const body = Buffer.alloc(5_000_000, '0123456789');
+    const answer = await ask(rig.port, {
+      method: 'POST',
+      headers: { 'content-length': String(body.length) },
+      body,
+    });
+    expect(answer.body).toBe(body.toString());
+    expect(await completedEntry(rig)).toMatchObject({ bytesIn: 5_000_000, bytesOut: 5_000_000 });
+  });
+
+  test('a compressed answer is not touched', async () => {
+    const zipped = gzipSync('{"usage":{}}');
+    rig = await startRig((_request, response) => {
+      response.writeHead(200, { 'content-encoding': 'gzip', 'content-type': 'application/json' });
+      response.end(zipped);
+    });
+    const text = await askRaw(rig.port, 'GET / HTTP/1.0\r\n\r\n');
+    expect(text.endsWith(zipped.toString('latin1'))).toBe(true);
+  });
+});
+
+describe('who breaks off', () => {
+  test('a client that leaves before the answer ends the agent’s request', async () => {
+    let isClosed = false;
+    rig = await startRig((request) => {
+      request.on('close', () => (isClosed = true));
+      client.destroy();
+    });
+    const client = httpRequest({ port: rig.port }).on('error', () => undefined);
+    client.end();
+    await until(() => isClosed, 'the end of the agent’s request');
+    const entry = await completedEntry(rig);
+    expect(entry).toMatchObject({ aborted: true, outcome: 'notEvaluated' });
+    expect(entry.statusCode).toBeUndefined();
+  });
+
+  test.each([
+    ['with a length', { 'content-length': '100' }],
+    ['chunked', { 'transfer-encoding': 'chunked' }],
+  ])(
+    'a client that leaves in the middle of its body ends the agent’s request, %s',
+    async (_title, headers) => {
+      let isAborted = false;
+      rig = await startRig((request) => {
+        request.on('data', () => client.destroy());
+        request.on('error', () => (isAborted = true));
+      });
+      const client = httpRequest({ port: rig.port, method: 'POST', headers }).on('error', () => undefined);
+      client.write('half');
+      await until(() => isAborted, 'the end of the agent’s request');
+      expect(await completedEntry(rig)).toMatchObject({ aborted: true, bytesIn: 4 });
+    },
+  );
+
+  test('a client that leaves a stream ends it at the agent', async () => {
+    let isClosed = false;
+    rig = await startRig((_request, response) => {
+      response.on('close', () => (isClosed = true));
+      response.write('data: 1\n\n');
+    });
+    const client = httpRequest({ port: rig.port }).end();
+    const [response] = (await once(client, 'response')) as [IncomingMessage];
+    response.on('error', () => undefined);
+    await once(response, 'data');
+    response.destroy();
+    await until(() => isClosed, 'the end of the agent’s stream');
+    expect(await completedEntry(rig)).toMatchObject({ aborted: true, statusCode: 200, bytesOut: 9 });
+  });
+
+  test('an agent that breaks off in the middle of its answer breaks the client’s', async () => {
+    rig = await startRig((_request, response) => {
+      response.write('half', () => response.destroy());
+    });
+    const text = await askRaw(rig.port, 'GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+    expect(text).toContain('half');
+    expect(text).not.toContain('0\r\n\r\n');
+    expect(await completedEntry(rig)).toMatchObject({ aborted: true, statusCode: 200 });
+  });
+
+  test('an answer shorter than it says is not passed on as whole', async () => {
+    rig = await startRawRig((socket) => {
+      socket.once('data', () => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf'));
+    });
+    await expect(ask(rig.port)).rejects.toThrow('aborted');
+  });
+
+  test('an answer that comes before the end of the request reaches the client, and the rest is dropped', async () => {
+    rig = await startRig((request, response) => {
+      request.once('data', () => {
+        response.writeHead(413, { connection: 'close' });
+        response.end('too large');
+      });
+    });
+    const socket = connect(rig.port, '127.0.0.1');
+    let text = '';
+    socket.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+    socket.write(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4000000\r\n\r\n${'x'.repeat(100_000)}`);
+    await until(() => text.includes('too large'));
+    // The connection is still in step: after the rest of the body it takes the next request.
+    socket.write('x'.repeat(3_900_000));
+    socket.write('POST /next HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nConnection: close\r\n\r\nx');
+    await once(socket, 'close');
+    expect(text.match(/HTTP\/1.1 413/g)).toHaveLength(2);
+  });
+});
+
+describe('an agent without an answer', () => {
+  const problem = { type: 'about:blank', requestId: 'r-1' };
+
+  test('that is down gives 502, and one warning for the whole outage', async () => {
+    rig = await startRig((_request, response) => response.end('ok'));
+    const { port } = rig.agent.address() as { port: number };
+    await new Promise((resolve) => rig.agent.close(resolve));
+    const answer = await ask(rig.port, { headers: { 'x-request-id': 'r-1' } });
+    await ask(rig.port);
+    expect(answer.status).toBe(502);
+    expect(answer.headers).toMatchObject({
+      'content-type': 'application/problem+json',
+      'x-request-id': 'r-1',
+    });
+    expect(JSON.parse(answer.body)).toEqual({
+      ...problem,
+      title: 'Bad Gateway',
+      status: 502,
+      detail: 'the agent cannot be reached',
+    });
+    expect(JSON.stringify(answer)).not.toContain(String(port));
+    expect(await completedEntry(rig)).toMatchObject({ statusCode: 502, outcome: 'notEvaluated' });
+    expect(rig.log.map(([level, message]) => [level, message])).toEqual([
+      ['warn', 'the agent gives no answer'],
+      ['debug', 'the agent still gives no answer'],
+    ]);
+    await new Promise<void>((resolve) => rig.agent.listen(port, '127.0.0.1', resolve));
+    expect((await ask(rig.port)).body).toBe('ok');
+    expect(rig.log.at(-1)).toEqual(['info', 'the agent answers again', { failures: 2 }]);
+  });
+
+  test.each([
+    ['closes at once', (socket: Socket) => void socket.once('data', () => socket.destroy())],
+    [
+      'speaks another protocol',
+      (socket: Socket) => void socket.once('data', () => socket.end('SSH-2.0-x\r\n')),
+    ],
+    [
+      'switches protocols unasked',
+      (socket: Socket) =>
+        void socket.once('data', () =>
+          socket.end('HTTP/1.1 101 X\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\n'),
+        ),
+    ],
+  ])('that %s gives 502', async (_title, onSocket) => {
+    rig = await startRawRig(onSocket);
+    for (const headers of [{ 'content-length': '1' }, { 'transfer-encoding': 'chunked' }]) {
+      const answer = await ask(rig.port, { method: 'POST', headers, body: 'x' });
+      expect(answer.status).toBe(502);
+      expect(JSON.parse(answer.body)).toMatchObject({ detail: 'the agent gave no whole HTTP answer' });
+    }
+  });
+
+  test.each([
+    ['with a length', { 'content-length': '1' }],
+    ['chunked', { 'transfer-encoding': 'chunked' }],
+  ])('that hangs gives 504 when there is a time-out, %s', async (_title, headers) => {
+    rig = await startRig(() => undefined, { timeoutMs: 200 });
+    const answer = await ask(rig.port, { method: 'POST', headers, body: 'x' });
+    expect(answer.status).toBe(504);
+    expect(JSON.parse(answer.body)).toMatchObject({
+      title: 'Gateway Timeout',
+      detail: 'the agent did not answer in time',
+    });
+  });
+
+  test('that pauses in the middle of its answer is waited for, whatever the time-out', async () => {
+    rig = await startRig(
+      (_request, response) => {
+        response.write('first,');
+        setTimeout(() => response.end('second'), 700);
+      },
+      { timeoutMs: 200 },
+    );
+    expect((await ask(rig.port)).body).toBe('first,second');
+  });
+});
+
+describe('a kept-alive connection that the agent has just closed', () => {
+  /** Answers the first request on each connection and resets on the second. */
+  const oncePerConnection = (seen: string[]) => (socket: Socket) => {
+    let count = 0;
+    socket.on('data', (data: Buffer) => {
+      count += 1;
+      seen.push(data.toString().split(' ')[0] ?? '');
+      if (count > 1) socket.resetAndDestroy();
+      else socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
+    });
+  };
+
+  test.each(['GET', 'HEAD', 'PUT', 'DELETE', 'OPTIONS'])(
+    'does not fail %s without a body',
+    async (method) => {
+      const seen: string[] = [];
+      rig = await startRawRig(oncePerConnection(seen));
+      expect((await ask(rig.port)).status).toBe(200);
+      expect((await ask(rig.port, { method })).status).toBe(200);
+      expect(seen).toEqual(['GET', method, method]);
+    },
+  );
+
+  test.each([
+    ['POST', {}],
+    ['PUT', { body: 'x', headers: { 'content-length': '1' } }],
+  ])('fails %s %j, which may not be sent twice', async (method, rest) => {
+    const seen: string[] = [];
+    rig = await startRawRig(oncePerConnection(seen));
+    await ask(rig.port);
+    expect((await ask(rig.port, { method, ...rest })).status).toBe(502);
+    expect(seen).toEqual(['GET', method]);
+  });
+
+  test('is tried once more and no more', async () => {
+    let count = 0;
+    rig = await startRawRig((socket) => {
+      socket.on('data', () => {
+        count += 1;
+        if (count === 1) socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
+        else socket.resetAndDestroy();
+      });
+    });
+    await ask(rig.port);
+    expect((await ask(rig.port)).status).toBe(502);
+    expect(count).toBe(3);
+  });
+
+  test('a fresh connection that is reset is not tried again', async () => {
+    let count = 0;
+    rig = await startRawRig((socket) => {
+      socket.on('data', () => {
+        count += 1;
+        socket.resetAndDestroy();
+      });
+    });
+    expect((await ask(rig.port)).status).toBe(502);
+    expect(count).toBe(1);
+  });
+});
+
+describe('bytes that two servers could read in two ways never reach the agent', () => {
+  const post = (head: string, body = '') => `POST / HTTP/1.1\r\nHost: a\r\n${head}\r\n\r\n${body}`;
+  test.each([
+    ['two Host headers', 'GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n', 400],
+    ['no Host', 'GET / HTTP/1.1\r\n\r\n', 400],
+    ['HTTP/0.9', 'GET /\r\n\r\n', 505],
+    ['HTTP/2.0', 'GET / HTTP/2.0\r\nHost: a\r\n\r\n', 505],
+    ['a length and chunks', post('Content-Length: 5\r\nTransfer-Encoding: chunked', '0\r\n\r\n'), 400],
+    ['two lengths', post('Content-Length: 5\r\nContent-Length: 6', 'hello!'), 400],
+    ['a signed length', post('Content-Length: +5', 'hello'), 400],
+    ['a coding that hides chunked', post('Transfer-Encoding: xchunked', '0\r\n\r\n'), 501],
+    ['another coding before chunked', post('Transfer-Encoding: gzip, chunked', '0\r\n\r\n'), 501],
+    ['chunks in HTTP/1.0', 'POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n', 400],
+    ['a folded line', 'GET / HTTP/1.1\r\nHost: a\r\nX: 1\r\n 2\r\n\r\n', 400],
+    ['a bare line feed', 'GET / HTTP/1.1\nHost: a\n\n', 400],
+    ['a space before the colon', 'GET / HTTP/1.1\r\nHost : a\r\n\r\n', 400],
+    ['a chunk size that is none', post('Transfer-Encoding: chunked', 'zz\r\n'), 400],
+    ['headers over the limit', `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`, 431],
+    ['an h2 preface', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 400],
+    ['a path that is none', 'GET a HTTP/1.1\r\nHost: a\r\n\r\n', 400],
+  ])('%s', async (_title, bytes, status) => {
+    let seen = 0;
+    rig = await startRig((request, response) => {
+      if (request.url !== '/' || request.method !== 'POST') seen += 1;
+      request.resume().on('end', () => response.end());
+    });
+    const text = await askRaw(rig.port, bytes);
+    expect(text).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+    expect(text.match(/HTTP.1.1 \d/g)).toHaveLength(1);
+    expect(seen).toBe(0);
+  });
+
+  test('a body that breaks while the answer already streams cuts the answer and adds nothing to it', async () => {
+    rig = await startRig((_request, response) => void response.write('streaming'));
+    const socket = connect(rig.port, '127.0.0.1');
+    let text = '';
+    socket.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+    socket.write('POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n');
+    await until(() => text.includes('streaming'));
+    socket.write('zz\r\n');
+    await once(socket, 'close');
+    expect(text.match(/HTTP.1.1 \d/g)).toHaveLength(1);
+    expect(text).not.toContain('0\r\n\r\n');
+  });
+
+  test('a smuggled second request is not seen as one', async () => {
+    const seen: string[] = [];
+    rig = await startRig((request, response) => {
+      seen.push(request.url ?? '');
+      request.resume().on('end', () => response.end());
+    });
+    await askRaw(
+      rig.port,
+      'POST /a HTTP/1.1\r\nHost: a\r\nConnection: Content-Length\r\nContent-Length: 36\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: a\r\n\r\nGET /b HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n',
+    );
+    expect(seen.filter((url) => url === '/smuggled')).toEqual([]);
+  });
+});
+
+test('CONNECT is refused with what is allowed', async () => {
+  rig = await startRig((_request, response) => response.end());
+  const text = await askRaw(rig.port, 'CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n');
+  expect(text).toMatch(/^HTTP\/1.1 405 Method Not Allowed\r\n/);
+  expect(text).toContain('Allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, TRACE\r\n');
+  expect(text).toContain('application/problem+json');
+  expect(rig.audit.ring.last).toBe(0);
+});
+
+describe('what the ring keeps of a request', () => {
+  test('the whole entry', async () => {
+    rig = await startRig((_request, response) => {
+      response.writeHead(201, {
+        'x-platform-guardrails-invoked': 'pii-detector, topic-filter',
+        'x-platform-tools-called': '',
+        'x-platform-user-confirmed': 'true',
+      });
+      response.end('made');
+    });
+    const answer = await ask(rig.port, {
+      method: 'POST',
+      path: '/v1/orders?key=secret',
+      headers: { 'x-request-id': 'r-1' },
+    });
+    expect(Object.keys(answer.headers).filter((name) => name.startsWith('x-platform'))).toEqual([]);
+    expect(await completedEntry(rig)).toEqual({
+      seq: 1,
+      requestId: 'r-1',
+      timestamp: expect.stringMatching(/^\d{4}-.*Z$/),
+      method: 'POST',
+      path: '/v1/orders',
+      statusCode: 201,
+      upstreamStatusCode: 201,
+      durationMs: expect.any(Number),
+      bytesIn: 0,
+      bytesOut: 4,
+      outcome: 'notEvaluated',
+      guardrailsInvoked: ['pii-detector', 'topic-filter'],
+      toolsCalled: [],
+      userConfirmed: true,
+    });
+  });
+
+  test('the query only where it is asked for', async () => {
+    rig = await startRig((_request, response) => response.end(), { withQuery: true });
+    await ask(rig.port, { path: '/a?b=1' });
+    expect((await completedEntry(rig)).path).toBe('/a?b=1');
+  });
+
+  test('tokens from JSON and from the last event of a stream', async () => {
+    const usage = { prompt_tokens: 7, completion_tokens: 5, total_tokens: 12 };
+    rig = await startRig((request, response) => {
+      if (request.url === '/v1/chat/completions') {
+        response.writeHead(200, { 'content-type': 'application/json' });
+        response.end(JSON.stringify({ object: 'chat.completion', model: 'm-1', choices: [], usage }));
+        return;
+      }
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.write('data: {"object":"chat.completion.chunk","model":"m-1","choices":[]}\n\nda');
+      setImmediate(() =>
+        response.end(
+          `ta: ${JSON.stringify({ object: 'chat.completion.chunk', model: 'm-1', choices: [], usage })}\n\ndata: [DONE]\n\n`,
+        ),
+      );
+    });
+    for (const path of ['/v1/chat/completions', '/stream']) {
+      await ask(rig.port, { method: 'POST', path });
+      expect((await completedEntry(rig)).usage).toEqual({
+        modelId: 'm-1',
+        promptTokens: 7,
+        completionTokens: 5,
+        totalTokens: 12,
+      });
+    }
+    expect(rig.audit.tokens).toEqual({ prompt: 14, completion: 10 });
+    expect(rig.audit.totalsToday({ input: 1, output: 2 })).toEqual({ tokensToday: 24, costTodayUsd: 34e-6 });
+    expect(rig.audit.window).toMatchObject({ totalTokens: 24, totalCalls: 2 });
+  });
+
+  test('a model’s answer without usage, as not known', async () => {
+    rig = await startRig((_request, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.end('{"choices":[]}');
+    });
+    await ask(rig.port);
+    expect((await completedEntry(rig)).usage).toEqual({ unavailable: 'the answer has no usage' });
+  });
+
+  test('requests are entries and drops together, each with one outcome', async () => {
+    rig = await startRig((_request, response) => response.end(), { capacity: 4 });
+    await Promise.all(Array.from({ length: 10 }, () => ask(rig.port)));
+    await until(() => rig.audit.outcomes.notEvaluated === 10);
+    expect(rig.audit.ring.newest().length + rig.audit.ring.dropped).toBe(10);
+    expect(rig.audit.outcomes).toEqual({ allow: 0, deny: 0, failOpen: 0, notEvaluated: 10 });
+  });
+});
+
+describe('closing', () => {
+  test('lets a request in flight finish and takes no new one', async () => {
+    let finish: () => void = () => undefined;
+    rig = await startRig((_request, response) => {
+      finish = () => void response.end('late');
+    });
+    const answer = ask(rig.port);
+    await until(() => rig.audit.ring.last === 1);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    const closing = rig.proxy.close(5_000);
+    await expect(ask(rig.port)).rejects.toThrow('ECONNREFUSED');
+    finish();
+    expect((await answer).body).toBe('late');
+    await closing;
+  });
+
+  test('does not wait for idle connections', async () => {
+    rig = await startRig((_request, response) => response.end('ok'));
+    const socket = connect(rig.port, '127.0.0.1');
+    socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+    await once(socket, 'data');
+    const startedAt = Date.now();
+    await rig.proxy.close(5_000);
+    expect(Date.now() - startedAt).toBeLessThan(1_000);
+    socket.destroy();
+  });
+
+  test('cuts what has not finished after the grace', async () => {
+    rig = await startRig(() => undefined);
+    const answer = expect(ask(rig.port)).rejects.toThrow('socket hang up');
+    await until(() => rig.audit.ring.last === 1);
+    await rig.proxy.close(100);
+    await answer;
+    expect(await completedEntry(rig)).toMatchObject({ aborted: true });
+  });
+});

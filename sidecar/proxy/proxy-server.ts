@@ -1,0 +1,117 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { Exchange, type ProxyContext } from './exchange.ts';
+import { frame, lineOf } from './framing.ts';
+import { answerProblem, writeProblem } from './problem-answer.ts';
+import { requestIdOf } from './request-id.ts';
+import { createUpgrader } from './upgrade.ts';
+
+export interface ProxyServer {
+  readonly port: number;
+  /** Stops accepting, lets what is in flight finish for `graceMs` milliseconds, then cuts it. */
+  close(graceMs: number): Promise<void>;
+}
+
+export interface ProxyServerOptions {
+  host: string;
+  port: number;
+  upstreamUrl: URL;
+}
+
+/** Node's defaults would cut long answers and long uploads; a balancer's idle connections live for a minute. */
+const SERVER_OPTIONS = {
+  requestTimeout: 0,
+  headersTimeout: 60_000,
+  keepAliveTimeout: 75_000,
+  keepAlive: true,
+  keepAliveInitialDelay: 60_000,
+} as const;
+
+/** Looking for connections that became idle while the server stops. */
+const DRAIN_POLL_MS = 50;
+
+const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, TRACE';
+
+/** Starts the proxy; rejects when the port cannot be bound. */
+export async function startProxyServer(
+  context: ProxyContext,
+  options: ProxyServerOptions,
+): Promise<ProxyServer> {
+  const upgrader = createUpgrader(context, options.upstreamUrl);
+  const answers = new WeakMap<Duplex, ServerResponse>();
+  const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
+    answers.set(request.socket, response);
+    pass(context, request, response);
+  };
+  const server = createServer(SERVER_OPTIONS, onRequest);
+  // Headers beyond the limit would be dropped without a word; their size is limited anyway.
+  server.maxHeadersCount = 0;
+  server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
+    if (frame(lineOf(request)).ok) response.writeContinue();
+    onRequest(request, response);
+  });
+  server.on('connect', (_request, socket) => {
+    socket.on('error', () => socket.destroy());
+    writeProblem(socket, { status: 405, detail: 'CONNECT is not proxied here', headers: { Allow: METHODS } });
+  });
+  server.on('upgrade', (request, socket, head) => upgrader.handle(request, socket, head));
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
+    else if (isMidAnswer(answers.get(socket))) (socket as Socket).destroySoon();
+    else writeProblem(socket, unreadable(error.code));
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(options.port, options.host, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: async (graceMs) => {
+      await drain(server, graceMs, () => upgrader.close());
+      await context.upstream.close();
+    },
+  };
+}
+
+function pass(context: ProxyContext, request: IncomingMessage, response: ServerResponse): void {
+  const framed = frame(lineOf(request));
+  if (!framed.ok) {
+    answerProblem(response, { ...framed, close: true });
+    return;
+  }
+  const requestId = requestIdOf(request.rawHeaders);
+  new Exchange(context, { request, response, framed, requestId }).start();
+}
+
+/** Another answer on this connection would be read as part of the one before, or after a last one. */
+function isMidAnswer(response: ServerResponse | undefined): boolean {
+  return response?.headersSent === true && !(response.writableFinished && response.shouldKeepAlive);
+}
+
+/** What Node's parser refused. */
+function unreadable(code: string | undefined): { status: number; detail: string } {
+  if (code === 'HPE_HEADER_OVERFLOW') return { status: 431, detail: 'the headers are too large' };
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return { status: 408, detail: 'the head did not come in time' };
+  return { status: 400, detail: 'the request is not valid HTTP/1.1' };
+}
+
+async function drain(server: Server, graceMs: number, cutUpgraded: () => void): Promise<void> {
+  const idle = setInterval(() => server.closeIdleConnections(), DRAIN_POLL_MS);
+  const cut = setTimeout(() => {
+    server.closeAllConnections();
+    cutUpgraded();
+  }, graceMs);
+  try {
+    await new Promise<void>((resolve) => {
+      server.close(() => resolve());
+      server.closeIdleConnections();
+    });
+  } finally {
+    clearInterval(idle);
+    clearTimeout(cut);
+  }
+}

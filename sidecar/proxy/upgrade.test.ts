@@ -1,0 +1,188 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { WebSocket, WebSocketServer } from 'ws';
+import {
+  askRaw,
+  completedEntry,
+  startRawRig,
+  startRig,
+  until,
+  type ProxyRig,
+} from '../../testing/proxy-rig.ts';
+
+let rig: ProxyRig;
+afterEach(async () => {
+  await rig.close();
+});
+
+interface Seen {
+  headers: Record<string, unknown>;
+  url: string | undefined;
+}
+
+/** An agent that echoes on every WebSocket and tells the product's own headers in its answer. */
+async function startEcho(seen: Seen[] = []): Promise<WebSocketServer> {
+  rig = await startRig((_request, response) => response.end());
+  const sockets = new WebSocketServer({ server: rig.agent as Server });
+  sockets.on('headers', (headers) =>
+    headers.push('X-Platform-Tools-Called: pay', 'X-Agent: 1', 'X-Request-Id: other'),
+  );
+  sockets.on('connection', (socket, request) => {
+    seen.push({ headers: request.headers, url: request.url });
+    socket.on('message', (data, isBinary) => socket.send(data, { binary: isBinary }));
+  });
+  return sockets;
+}
+
+test('a WebSocket passes both ways, with its subprotocol, and is recorded', async () => {
+  const seen: Seen[] = [];
+  const sockets = await startEcho(seen);
+  sockets.options.handleProtocols = (protocols) => [...protocols][0] ?? false;
+  const client = new WebSocket(`ws://127.0.0.1:${rig.port}/live?room=1`, ['chat'], {
+    headers: { 'x-request-id': 'ws-1', 'x-platform-user-confirmed': 'true', host: 'shop.test' },
+  });
+  let answerHeaders: Record<string, unknown> = {};
+  client.on('upgrade', (response) => (answerHeaders = response.headers));
+  await once(client, 'open');
+  client.send('hello');
+  const [data] = (await once(client, 'message')) as [Buffer];
+  expect(data.toString()).toBe('hello');
+  expect(client.protocol).toBe('chat');
+  expect(seen[0]?.url).toBe('/live?room=1');
+  expect(seen[0]?.headers).toMatchObject({
+    host: 'shop.test',
+    'x-request-id': 'ws-1',
+    'x-forwarded-for': '127.0.0.1',
+    'x-forwarded-host': 'shop.test',
+    upgrade: 'websocket',
+  });
+  expect(seen[0]?.headers).not.toHaveProperty('x-platform-user-confirmed');
+  expect(answerHeaders).toMatchObject({ 'x-agent': '1', 'x-request-id': 'ws-1' });
+  expect(answerHeaders).not.toHaveProperty('x-platform-tools-called');
+  client.close();
+  await once(client, 'close');
+  const entry = await completedEntry(rig);
+  expect(entry).toMatchObject({
+    requestId: 'ws-1',
+    path: '/live',
+    statusCode: 101,
+    upstreamStatusCode: 101,
+    toolsCalled: ['pay'],
+    outcome: 'notEvaluated',
+  });
+  expect(entry.bytesIn).toBeGreaterThan(5);
+  expect(entry.bytesOut).toBeGreaterThan(5);
+});
+
+test('what a client sends before the agent has switched is not lost', async () => {
+  await startEcho();
+  // A masked text frame that says "hi".
+  const text = await askRaw(
+    rig.port,
+    handshake('Upgrade: websocket\r\n') + '\x81\x82\x00\x00\x00\x00hi',
+    '\x81\x02hi',
+  );
+  expect(text).toMatch(/^HTTP\/1.1 101 /);
+  expect(text.endsWith('\x81\x02hi')).toBe(true);
+});
+
+test('megabytes pass whole', async () => {
+  await startEcho();
+  const client = new WebSocket(`ws://127.0.0.1:${rig.port}/`);
+  await once(client, 'open');
+  const data = Buffer.alloc(3_000_000, 'x');
+  client.send(data);
+  const [back] = (await once(client, 'message')) as [Buffer];
+  expect(back.equals(data)).toBe(true);
+  client.terminate();
+});
+
+describe('when one side goes, the other is told', () => {
+  test('the client', async () => {
+    const sockets = await startEcho();
+    const client = new WebSocket(`ws://127.0.0.1:${rig.port}/`);
+    await once(client, 'open');
+    const [peer] = sockets.clients;
+    client.terminate();
+    await once(peer!, 'close');
+  });
+
+  test('the agent', async () => {
+    const sockets = await startEcho();
+    const client = new WebSocket(`ws://127.0.0.1:${rig.port}/`);
+    await once(client, 'open');
+    for (const peer of sockets.clients) peer.terminate();
+    await once(client, 'close');
+  });
+
+  test('a client that leaves before the agent answers', async () => {
+    let isClosed = false;
+    rig = await startRawRig((socket) => {
+      socket.on('close', () => (isClosed = true));
+      socket.on('data', () => client.terminate());
+    });
+    const client = new WebSocket(`ws://127.0.0.1:${rig.port}/`).on('error', () => undefined);
+    await until(() => isClosed, 'the end of the agent’s connection');
+    expect(await completedEntry(rig)).toMatchObject({ aborted: true });
+  });
+});
+
+const handshake = (lines: string) =>
+  `GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\n${lines}Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n`;
+
+describe('an upgrade is refused', () => {
+  test.each([
+    ['to h2c', handshake('Upgrade: h2c\r\n')],
+    ['to two protocols', handshake('Upgrade: websocket, h2c\r\n')],
+    ['with two Host headers', handshake('Upgrade: websocket\r\nHost: b\r\n')],
+    ['with a body', handshake('Upgrade: websocket\r\nContent-Length: 1\r\n')],
+    ['by POST', handshake('Upgrade: websocket\r\n').replace('GET', 'POST')],
+  ])('%s', async (_title, bytes) => {
+    let seen = 0;
+    rig = await startRig((_request, response) => {
+      seen += 1;
+      response.end();
+    });
+    (rig.agent as Server).on('upgrade', () => (seen += 1));
+    expect(await askRaw(rig.port, bytes)).toMatch(
+      /^HTTP\/1.1 400 Bad Request\r\nContent-Type: application\/problem\+json/,
+    );
+    expect(seen).toBe(0);
+  });
+});
+
+test('an agent that does not switch answers the client in plain HTTP', async () => {
+  rig = await startRig((_request, response) => {
+    response.writeHead(403, { 'x-platform-tools-called': 'x', 'x-agent': '1' });
+    response.end('no sockets here');
+  });
+  const text = await askRaw(rig.port, handshake('Upgrade: websocket\r\nX-Request-Id: ws-2\r\n'));
+  expect(text).toMatch(/^HTTP\/1.1 403 Forbidden\r\n/);
+  expect(text).toContain('no sockets here');
+  expect(text).toContain('x-agent: 1\r\n');
+  expect(text).toContain('x-request-id: ws-2\r\n');
+  expect(text).not.toContain('x-platform');
+  expect(await completedEntry(rig)).toMatchObject({ statusCode: 403, toolsCalled: ['x'] });
+});
+
+test('an agent that is down gives 502 without its address', async () => {
+  const nobody = createServer();
+  rig = await startRig((_request, response) => response.end());
+  await new Promise((resolve) => rig.agent.close(resolve));
+  nobody.close();
+  const text = await askRaw(rig.port, handshake('Upgrade: websocket\r\n'));
+  expect(text).toMatch(/^HTTP\/1.1 502 Bad Gateway\r\nContent-Type: application\/problem\+json/);
+  expect(text).toContain('the agent cannot be reached');
+  expect(text).not.toContain('127.0.0.1');
+  expect(await completedEntry(rig)).toMatchObject({ statusCode: 502, outcome: 'notEvaluated' });
+});
+
+test('closing cuts an open WebSocket after the grace', async () => {
+  await startEcho();
+  const client = new WebSocket(`ws://127.0.0.1:${rig.port}/`).on('error', () => undefined);
+  await once(client, 'open');
+  const closed = once(client, 'close');
+  await rig.proxy.close(100);
+  await closed;
+});

@@ -1,0 +1,55 @@
+import type { Readable } from 'node:stream';
+import type { HeaderList } from './headers.ts';
+
+/** One request to the agent. */
+export interface UpstreamRequest {
+  method: string;
+  path: string;
+  headers: string[];
+  /** null: there is none. */
+  body: Readable | null;
+  /** The body has no length ahead of it, so the head must not wait for it and trailers may follow it. */
+  chunked: boolean;
+  /** Trailers of the body, asked for after its end. */
+  trailers: () => string[];
+}
+
+export interface UpstreamControl {
+  abort(): void;
+  pause(): void;
+  resume(): void;
+}
+
+export interface UpstreamFailure {
+  kind:
+    /** No connection could be made. */
+    | 'unreachable'
+    /** A kept-alive connection was already dead: the agent never saw the request. */
+    | 'stale'
+    /** No connection, or no first byte, in time. */
+    | 'timeout'
+    /** The agent broke off, or what it sent is not HTTP. */
+    | 'broken';
+  error: Error;
+}
+
+/** What comes back, in this order: start, information*, head, data*, end; or an error at any point, once, and then nothing. */
+export interface UpstreamHandler {
+  onStart(control: UpstreamControl): void;
+  onInformation(status: number, raw: HeaderList): void;
+  onHead(status: number, message: string, raw: HeaderList): void;
+  onData(chunk: Buffer): void;
+  onEnd(rawTrailers: HeaderList): void;
+  onError(failure: UpstreamFailure): void;
+}
+
+export interface Upstream {
+  send(request: UpstreamRequest, handler: UpstreamHandler): void;
+  close(): Promise<void>;
+}
+
+export interface UpstreamOptions {
+  url: URL;
+  /** To the first byte of the answer, in milliseconds; null: none. */
+  timeoutMs: number | null;
+}

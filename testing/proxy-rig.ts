@@ -1,0 +1,182 @@
+import {
+  createServer,
+  request as httpRequest,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+} from 'node:http';
+import {
+  connect,
+  createServer as createTcpServer,
+  type AddressInfo,
+  type Server as TcpServer,
+  type Socket,
+} from 'node:net';
+import type { AuditEntry } from '../core/behavior/audit-entry.ts';
+import { systemClock } from '../runtime/clock.ts';
+import type { LogFields, Logger } from '../runtime/logger.ts';
+import { AuditLog } from '../sidecar/audit/audit-log.ts';
+import { createUpstream } from '../sidecar/proxy/create-upstream.ts';
+import { OutageLog } from '../sidecar/proxy/outage-log.ts';
+import { startProxyServer, type ProxyServer } from '../sidecar/proxy/proxy-server.ts';
+
+/** An agent and the sidecar's proxy before it, on real sockets. */
+export interface ProxyRig {
+  port: number;
+  agent: Server | TcpServer;
+  proxy: ProxyServer;
+  audit: AuditLog;
+  log: [level: string, message: string, fields: LogFields][];
+  close(): Promise<void>;
+}
+
+export interface RigOptions {
+  timeoutMs?: number;
+  /** Path of UPSTREAM_URL. */
+  prefix?: string;
+  capacity?: number;
+  withQuery?: boolean;
+}
+
+const listening = async (server: Server | TcpServer): Promise<number> => {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return (server.address() as AddressInfo).port;
+};
+
+async function rigBefore(
+  agent: Server | TcpServer,
+  options: RigOptions,
+  stop: () => void,
+): Promise<ProxyRig> {
+  const url = new URL(`http://127.0.0.1:${await listening(agent)}${options.prefix ?? ''}`);
+  const log: ProxyRig['log'] = [];
+  const entry =
+    (level: string) =>
+    (message: string, fields: LogFields = {}) =>
+      void log.push([level, message, fields]);
+  const logger: Logger = {
+    error: entry('error'),
+    warn: entry('warn'),
+    info: entry('info'),
+    debug: entry('debug'),
+  };
+  const audit = new AuditLog({
+    capacity: options.capacity ?? 100,
+    clock: systemClock,
+    withQuery: options.withQuery ?? false,
+    chatPath: () => undefined,
+  });
+  const proxy = await startProxyServer(
+    {
+      upstream: createUpstream({ url, timeoutMs: options.timeoutMs ?? null }),
+      audit,
+      clock: systemClock,
+      outages: new OutageLog(logger),
+      isDraining: () => false,
+    },
+    { host: '127.0.0.1', port: 0, upstreamUrl: url },
+  );
+  return {
+    port: proxy.port,
+    agent,
+    proxy,
+    audit,
+    log,
+    close: async () => {
+      await proxy.close(0);
+      stop();
+      if (agent.listening) await new Promise((resolve) => agent.close(resolve));
+    },
+  };
+}
+
+export function startRig(handler: RequestListener, options: RigOptions = {}): Promise<ProxyRig> {
+  const agent = createServer(handler);
+  return rigBefore(agent, options, () => agent.closeAllConnections());
+}
+
+/** An agent that speaks in bytes, for what no HTTP server would send. */
+export function startRawRig(onSocket: (socket: Socket) => void, options: RigOptions = {}): Promise<ProxyRig> {
+  const sockets = new Set<Socket>();
+  const agent = createTcpServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => socket.destroy()).on('close', () => sockets.delete(socket));
+    onSocket(socket);
+  });
+  return rigBefore(agent, options, () => {
+    for (const socket of sockets) socket.destroy();
+  });
+}
+
+export interface Answer {
+  status: number;
+  message: string;
+  headers: IncomingMessage['headers'];
+  rawHeaders: string[];
+  trailers: NodeJS.Dict<string>;
+  body: string;
+}
+
+export interface Asked {
+  method?: string;
+  path?: string;
+  headers?: Record<string, string | string[]>;
+  body?: string | Buffer;
+}
+
+/** One request, its whole answer; rejects when the answer is cut. */
+export function ask(
+  port: number,
+  { method = 'GET', path = '/', headers = {}, body }: Asked = {},
+): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const request = httpRequest(
+      { host: '127.0.0.1', port, method, path, headers, agent: false },
+      (response) => {
+        const chunks: Buffer[] = [];
+        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.on('error', reject);
+        response.on('end', () =>
+          resolve({
+            status: response.statusCode ?? 0,
+            message: response.statusMessage ?? '',
+            headers: response.headers,
+            rawHeaders: response.rawHeaders,
+            trailers: response.trailers,
+            body: Buffer.concat(chunks).toString(),
+          }),
+        );
+      },
+    );
+    request.on('error', reject);
+    request.end(body);
+  });
+}
+
+/** Sends bytes as they are and gives what came back until the connection closed, or `untilText` has come. */
+export function askRaw(port: number, bytes: string, untilText?: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = '';
+    const socket = connect(port, '127.0.0.1', () => socket.write(bytes, 'latin1'));
+    socket.setEncoding('latin1').on('data', (chunk: string) => {
+      text += chunk;
+      if (untilText !== undefined && text.includes(untilText)) socket.destroy();
+    });
+    socket.on('close', () => resolve(text)).on('error', reject);
+  });
+}
+
+/** Resolves when the condition is true; throws after five seconds. */
+export async function until(condition: () => boolean, what = 'the condition'): Promise<void> {
+  const deadline = Date.now() + 5_000;
+  while (!condition()) {
+    if (Date.now() > deadline) throw new Error(`${what} did not come true`);
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+}
+
+/** The newest entry once its response has closed. */
+export async function completedEntry(rig: ProxyRig): Promise<AuditEntry> {
+  await until(() => rig.audit.ring.newest(1)[0]?.outcome !== undefined, 'the entry’s completion');
+  return rig.audit.ring.newest(1)[0]!;
+}
