@@ -40,8 +40,8 @@ export async function eventually<T>(
   passes: (answer: T) => boolean,
 ): Promise<{ answer: T; tookMs: number }> {
   const started = performance.now();
-  let last = 'nothing';
   for (;;) {
+    let last: string;
     try {
       const answer = await ask();
       const tookMs = performance.now() - started;
