@@ -22,7 +22,7 @@ free_port() {
   return 1
 }
 
-# start NAME - runs COMMAND in a session of its own, so that a Ctrl-C meant for the caller does not reach it
+# start NAME - runs COMMAND away from the terminal, so that a Ctrl-C meant for the caller does not reach it
 start() {
   setsid "${COMMAND[@]}" > "$DIR/$1.log" 2>&1 < /dev/null &
   echo $! > "$DIR/$1.pid"
