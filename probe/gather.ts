@@ -1,0 +1,161 @@
+import { modelCheckId, reachTargets, type ReachTarget } from '../core/facts/declared.ts';
+import { parseAddress, type HostPort } from '../core/facts/address.ts';
+import type {
+  BehaviorFacts,
+  EnvironmentFacts,
+  Facts,
+  PolicyFacts,
+  Reach,
+  SecretFacts,
+} from '../core/facts/facts.ts';
+import type { CheckCategory } from '../core/health/health.ts';
+import { categoryOf } from '../core/health/summarize.ts';
+import type { Manifest } from '../core/manifest/manifest.ts';
+import { referencesIn, secretVariable, type Reference } from '../core/manifest/references.ts';
+import type { ProofRecord } from '../core/proof/proof.ts';
+import { probeAgent, type AgentFacts } from './agent.ts';
+import { modelReach } from './model.ts';
+import {
+  foundSecrets,
+  readableFiles,
+  resolveReference,
+  type Environment,
+  type ReferenceSources,
+} from './references.ts';
+import { TCP_TIMEOUT_MS, tcpReach } from './tcp-reach.ts';
+
+/** What can be seen of the agent's environment and files. */
+export type AgentEnvironment =
+  /** This process shares them: the values of its variables, the manifest's folder, PLATFORM_SECRET_DIR. */
+  | { kind: 'own'; variables: Environment; folder: string | null; secretDir: string | null }
+  /** Only the names of the agent container's variables are known; `partial`: it may have more (`envFrom`). */
+  | { kind: 'declared'; names: ReadonlySet<string>; partial: boolean };
+
+/** What one report is gathered from; what is absent is not asked. */
+export interface GatherInput {
+  manifest: Manifest;
+  /** The agent's own port; null: the report is made without one (reporter, CLI). */
+  upstreamUrl: URL | null;
+  environment: AgentEnvironment;
+  now: () => Date;
+  behavior?: BehaviorFacts;
+  /** Asked once; a rejection or one second without an answer counts as an unreachable engine. */
+  policy?: (signal: AbortSignal) => Promise<PolicyFacts>;
+  proofs?: readonly ProofRecord[];
+  podAgentName?: string | null;
+  /** Why the manifest file on disk is not the one in force. */
+  manifestInvalid?: string | null;
+  /** The agent's tool registry, where this process is the agent; null: it was given none. */
+  registeredTools?: ReadonlySet<string> | null;
+  /** Whether the model's API is asked, with the agent's own key. */
+  asksModel?: boolean;
+  /** Kinds of targets that are not connected to. */
+  leaveOut?: readonly CheckCategory[];
+  /** Gives up: `gather` then rejects with the signal's reason. */
+  signal?: AbortSignal;
+}
+
+/** Everything together; each probe has its own, shorter limit. */
+const TOTAL_MS = 5500;
+const POLICY_MS = 1000;
+
+/** Runs every probe of one report in parallel, in less than six seconds. Rejects only when `signal` aborts. */
+export async function gather(input: GatherInput): Promise<Facts> {
+  input.signal?.throwIfAborted();
+  const limit = AbortSignal.timeout(TOTAL_MS);
+  const signal = input.signal === undefined ? limit : AbortSignal.any([limit, input.signal]);
+  const references = referencesIn(input.manifest);
+  const [agent, environment, reach, policy] = await Promise.all([
+    input.upstreamUrl === null ? NO_AGENT : probeAgent(input.upstreamUrl, signal),
+    environmentFacts(input.environment, references),
+    reachFacts(input, signal),
+    askPolicy(input.policy, signal),
+  ]);
+  input.signal?.throwIfAborted();
+  return {
+    at: input.now(),
+    ...agent,
+    ...environment,
+    reach,
+    behavior: input.behavior ?? { sampled: 0, guardrailsInvoked: new Map() },
+    policy,
+    proofs: input.proofs ?? [],
+    podAgentName: input.podAgentName ?? null,
+    manifestInvalid: input.manifestInvalid ?? null,
+    ...(input.registeredTools === undefined ? {} : { registeredTools: input.registeredTools }),
+  };
+}
+
+const NO_AGENT: AgentFacts = { agentReport: null, upstream: null, health: null, capabilities: null };
+
+async function environmentFacts(
+  environment: AgentEnvironment,
+  references: readonly Reference[],
+): Promise<Pick<Facts, 'environment' | 'files' | 'secrets'>> {
+  if (environment.kind === 'declared')
+    return { environment, files: new Map(), secrets: declaredSecrets(environment, references) };
+  const { variables, folder, secretDir } = environment;
+  // An empty variable counts as unset: that is what a chart renders for a value nobody gave.
+  const names = new Set(Object.keys(variables).filter((name) => (variables[name] ?? '') !== ''));
+  const [files, secrets] = await Promise.all([
+    folder === null ? new Map<string, 'readable'>() : readableFiles(folder, references),
+    foundSecrets(variables, secretDir, references),
+  ]);
+  return { environment: { kind: 'own', names }, files, secrets };
+}
+
+/** By names alone a missing secret can be told from a hidden one only where the variables are what the agent uses. */
+function declaredSecrets(
+  environment: EnvironmentFacts & { kind: 'declared' },
+  references: readonly Reference[],
+): SecretFacts {
+  const secrets = references.filter(({ kind }) => kind === 'secret').map(({ name }) => name);
+  const found = new Set(secrets.filter((name) => environment.names.has(secretVariable(name))));
+  const isComplete = !environment.partial && !environment.names.has('PLATFORM_SECRET_DIR');
+  const isCertain = found.size > 0 && (isComplete || secrets.every((name) => found.has(name)));
+  return isCertain ? { backend: 'env', found } : { backend: 'none' };
+}
+
+async function reachFacts(input: GatherInput, signal: AbortSignal): Promise<Facts['reach']> {
+  const sources = sourcesOf(input);
+  const targets = reachTargets(input.manifest).filter(
+    ({ id, address }) => address.known && !input.leaveOut?.includes(categoryOf(id) ?? 'service'),
+  );
+  const probes: Promise<readonly [string, Reach]>[] = targets.map(async (target) => [
+    target.id,
+    await reachOf(target, sources, signal),
+  ]);
+  const { model } = input.manifest.spec;
+  if (input.asksModel === true)
+    for (const each of model.fallback ? [model, model.fallback] : [model])
+      probes.push(modelReach({ model: each, sources, signal }).then((reach) => [modelCheckId(each), reach]));
+  return new Map(await Promise.all(probes));
+}
+
+/** In a cluster nothing is resolved here: this process's variables are not the agent's. */
+function sourcesOf({ environment, now }: GatherInput): ReferenceSources {
+  if (environment.kind === 'declared') return { env: {}, folder: null, secretDir: null, now };
+  const { variables, folder, secretDir } = environment;
+  return { env: variables, folder, secretDir, now };
+}
+
+async function reachOf(target: ReachTarget, sources: ReferenceSources, signal: AbortSignal): Promise<Reach> {
+  if (!target.address.known) return { state: 'unknown', reason: target.address.reason };
+  const { value, port, type, timeoutSeconds } = target.address;
+  const resolved = await resolveReference(value, sources);
+  if (!resolved.ok) return { state: 'unknown', reason: resolved.reason };
+  const address: HostPort | null =
+    port === undefined ? parseAddress(resolved.value, type) : { host: resolved.value, port };
+  if (address === null) return { state: 'unknown', reason: 'its address names no host and port' };
+  const timeoutMs = Math.min((timeoutSeconds ?? 60) * 1000, TCP_TIMEOUT_MS);
+  return tcpReach(address.host, address.port, { timeoutMs, signal });
+}
+
+async function askPolicy(policy: GatherInput['policy'], signal: AbortSignal): Promise<PolicyFacts> {
+  if (policy === undefined) return { state: 'none' };
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(POLICY_MS)]);
+  const late = new Promise<PolicyFacts>((resolve) => {
+    limit.addEventListener('abort', () => resolve({ state: 'unreachable' }), { once: true });
+  });
+  return Promise.race([policy(limit).catch((): PolicyFacts => ({ state: 'unreachable' })), late]);
+}
