@@ -128,7 +128,9 @@ async function reachFacts(input: GatherInput, signal: AbortSignal): Promise<Fact
   const { model } = input.manifest.spec;
   if (input.asksModel === true)
     for (const each of model.fallback ? [model, model.fallback] : [model])
-      probes.push(modelReach({ model: each, sources, signal }).then((reach) => [modelCheckId(each), reach]));
+      probes.push(
+        modelReach({ model: each, sources, signal }).then((reach) => [modelCheckId(each), reach] as const),
+      );
   return new Map(await Promise.all(probes));
 }
 

@@ -1,4 +1,4 @@
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import type { Reach } from '../core/facts/facts.ts';
 import { reasonOf } from './reason.ts';
 
@@ -18,7 +18,11 @@ export function tcpReach(
       resolve(gaveUp);
       return;
     }
-    const socket = connect({ host, port });
+    const socket = opened(host, port);
+    if (socket === null) {
+      resolve({ state: 'unreachable', reason: 'the address is no host and port' });
+      return;
+    }
     const finish = (reach: Reach): void => {
       clearTimeout(timer);
       signal?.removeEventListener('abort', abort);
@@ -37,6 +41,15 @@ export function tcpReach(
       finish({ state: 'reachable', latencyMs: Math.round(performance.now() - startedAt) }),
     );
   });
+}
+
+/** Node throws on what can be no address at all. */
+function opened(host: string, port: number): Socket | null {
+  try {
+    return connect({ host, port });
+  } catch {
+    return null;
+  }
 }
 
 const gaveUp: Reach = { state: 'unknown', reason: 'the probe was given up' };
