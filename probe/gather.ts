@@ -116,22 +116,25 @@ function declaredSecrets(
   return isCertain ? { backend: 'env', found } : { backend: 'none' };
 }
 
+/** One probe: its check id and what it found. */
+type Probe = Promise<readonly [string, Reach]>;
+
 async function reachFacts(input: GatherInput, signal: AbortSignal): Promise<Facts['reach']> {
   const sources = sourcesOf(input);
   const targets = reachTargets(input.manifest).filter(
     ({ id, address }) => address.known && !input.leaveOut?.includes(categoryOf(id) ?? 'service'),
   );
-  const probes: Promise<readonly [string, Reach]>[] = targets.map(async (target) => [
-    target.id,
-    await reachOf(target, sources, signal),
-  ]);
-  const { model } = input.manifest.spec;
-  if (input.asksModel === true)
-    for (const each of model.fallback ? [model, model.fallback] : [model])
-      probes.push(
-        modelReach({ model: each, sources, signal }).then((reach) => [modelCheckId(each), reach] as const),
-      );
+  const probes: Probe[] = targets.map(async (target) => [target.id, await reachOf(target, sources, signal)]);
+  if (input.asksModel === true) probes.push(...modelProbes(input.manifest, sources, signal));
   return new Map(await Promise.all(probes));
+}
+
+function modelProbes(manifest: Manifest, sources: ReferenceSources, signal: AbortSignal): Probe[] {
+  const { model } = manifest.spec;
+  return (model.fallback ? [model, model.fallback] : [model]).map(async (each) => [
+    modelCheckId(each),
+    await modelReach({ model: each, sources, signal }),
+  ]);
 }
 
 /** In a cluster nothing is resolved here: this process's variables are not the agent's. */
