@@ -1,0 +1,138 @@
+import type { PolicyMode } from '../heartbeat/heartbeat.ts';
+import {
+  CA_ANNOTATION,
+  CONTROL_PORT,
+  CONTROL_PORT_NAME,
+  SIDECAR_CONTAINER,
+  TOKEN_AUDIENCE,
+  VOLUMES,
+} from './names.ts';
+import type { Container, EnvVariable, Volume } from './pod.ts';
+import { parseQuantity } from './quantity.ts';
+import { proxyPorts } from './routing.ts';
+import type { InjectionSettings, LogLevel, SidecarResources } from './settings.ts';
+
+/** What one pod's injection does: its annotations and the installation's settings, decided. */
+export interface InjectionPlan {
+  agentName: string;
+  agentContainer: string;
+  agentPort: number;
+  manifestConfigMap: string;
+  mode: PolicyMode;
+  image: string;
+  logLevel: LogLevel;
+  resources: SidecarResources;
+}
+
+const IDENTITY_PATH = '/var/run/secrets/platform.io';
+
+/**
+ * The sidecar as a native sidecar container. Every field that the API server would default is written out, so that a
+ * pod that comes back a second time (reinvocation) needs no change.
+ */
+export function buildSidecar(
+  plan: InjectionPlan,
+  agent: Container,
+  portNames: readonly string[],
+  settings: InjectionSettings,
+): Container {
+  const { resources } = plan;
+  return {
+    name: SIDECAR_CONTAINER,
+    image: plan.image,
+    imagePullPolicy: settings.imagePullPolicy,
+    restartPolicy: 'Always',
+    ports: [
+      ...proxyPorts(portNames),
+      { name: CONTROL_PORT_NAME, containerPort: CONTROL_PORT, protocol: 'TCP' },
+    ],
+    env: environment(plan, agent, settings),
+    resources: {
+      requests: { cpu: resources.cpuRequest, memory: resources.memoryRequest },
+      limits: { cpu: resources.cpuLimit, memory: resources.memoryLimit },
+    },
+    startupProbe: readyz({ periodSeconds: 1, failureThreshold: 120 }),
+    readinessProbe: readyz({ periodSeconds: 5, failureThreshold: 3 }),
+    securityContext: {
+      allowPrivilegeEscalation: false,
+      capabilities: { drop: ['ALL'] },
+      privileged: false,
+      readOnlyRootFilesystem: true,
+      runAsGroup: 65532,
+      runAsNonRoot: true,
+      runAsUser: 65532,
+      seccompProfile: { type: 'RuntimeDefault' },
+    },
+    terminationMessagePath: '/dev/termination-log',
+    terminationMessagePolicy: 'FallbackToLogsOnError',
+    volumeMounts: [
+      { name: VOLUMES.manifest, mountPath: '/manifest', readOnly: true },
+      { name: VOLUMES.identity, mountPath: IDENTITY_PATH, readOnly: true },
+      // The ServiceAccount admission plugin mounts the agent's API token into every container that has nothing there.
+      { name: VOLUMES.noApi, mountPath: '/var/run/secrets/kubernetes.io/serviceaccount', readOnly: true },
+    ],
+  };
+}
+
+/** The pod's volumes for the sidecar: the manifest, its token with the CA, and the empty place of the API token. */
+export function buildVolumes(plan: InjectionPlan): Volume[] {
+  const caField = { apiVersion: 'v1', fieldPath: `metadata.annotations['${CA_ANNOTATION}']` };
+  return [
+    { name: VOLUMES.manifest, configMap: { name: plan.manifestConfigMap, defaultMode: 0o644 } },
+    {
+      name: VOLUMES.identity,
+      projected: {
+        defaultMode: 0o644,
+        sources: [
+          { serviceAccountToken: { audience: TOKEN_AUDIENCE, expirationSeconds: 3600, path: 'token' } },
+          { downwardAPI: { items: [{ path: 'ca.crt', fieldRef: caField }] } },
+        ],
+      },
+    },
+    { name: VOLUMES.noApi, emptyDir: { sizeLimit: '1Mi' } },
+  ];
+}
+
+function environment(plan: InjectionPlan, agent: Container, settings: InjectionSettings): EnvVariable[] {
+  return [
+    { name: 'UPSTREAM_URL', value: `http://127.0.0.1:${plan.agentPort}` },
+    { name: 'MANIFEST_PATH', value: '/manifest/agent.yaml' },
+    { name: 'POLICY_PROXY_MODE', value: plan.mode },
+    { name: 'CONTROL_ACCESS', value: 'local' },
+    { name: 'AGENT_ENV_NAMES', value: agentEnvNames(agent) },
+    { name: 'AGENT_NAME', value: plan.agentName },
+    { name: 'PLATFORM_URL', value: settings.controlPlaneUrl },
+    { name: 'PLATFORM_TOKEN_FILE', value: `${IDENTITY_PATH}/token` },
+    { name: 'PLATFORM_CA_FILE', value: `${IDENTITY_PATH}/ca.crt` },
+    { name: 'HEARTBEAT_SECONDS', value: String(settings.heartbeatSeconds) },
+    { name: 'LOG_LEVEL', value: plan.logLevel },
+    { name: 'LOG_FORMAT', value: 'json' },
+    { name: 'NODE_OPTIONS', value: `--max-old-space-size=${heapMebibytes(plan.resources.memoryLimit)}` },
+  ];
+}
+
+/**
+ * The names of the agent container's variables, joined by commas; `*` stands for those that `envFrom` brings and
+ * nobody can list here. A lone comma is the empty list, since an empty variable counts as unset. Names that a
+ * manifest cannot refer to are left out.
+ */
+function agentEnvNames(agent: Container): string {
+  const names = (agent.env ?? []).map((variable) => variable.name);
+  const usable = [...new Set(names)].filter((name) => /^[A-Za-z_][\w.-]*$/.test(name));
+  const list = [...usable, ...((agent.envFrom ?? []).length > 0 ? ['*'] : [])];
+  return list.length > 0 ? list.join(',') : ',';
+}
+
+/** Half of the memory limit for the old generation: the rest is Node's code, the young generation and buffers. */
+export function heapMebibytes(memoryLimit: string): number {
+  return Math.floor((parseQuantity(memoryLimit) ?? 0) / 2 ** 20 / 2);
+}
+
+function readyz(timing: { periodSeconds: number; failureThreshold: number }): Record<string, unknown> {
+  return {
+    httpGet: { path: '/readyz', port: CONTROL_PORT, scheme: 'HTTP' },
+    timeoutSeconds: 2,
+    successThreshold: 1,
+    ...timing,
+  };
+}

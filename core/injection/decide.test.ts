@@ -1,0 +1,291 @@
+import { expect, test } from '@jest/globals';
+import { injectionSettings, optedInPod } from '../../testing/pods.ts';
+import { decide, type Decision, type SkipCode } from './decide.ts';
+import { inject } from './inject.ts';
+import type { Pod } from './pod.ts';
+import type { RefusalCode } from './refusals.ts';
+import type { InjectionSettings } from './settings.ts';
+
+type Outcome = ['inject'] | ['skip', SkipCode] | ['refuse', ...RefusalCode[]];
+
+function outcomeOf(decision: Decision): Outcome {
+  if (decision.action === 'inject') return ['inject'];
+  if (decision.action === 'skip') return ['skip', decision.code];
+  return ['refuse', ...decision.refusals.map((refusal) => refusal.code)];
+}
+
+const said = (annotations: Record<string, string>): Pod => optedInPod({ annotations });
+const agent2 = { name: 'web', image: 'web:1', ports: [{ name: 'http', containerPort: 9000 }] };
+
+const TRUTH_TABLE: [string, Pod, Outcome, Partial<InjectionSettings>?][] = [
+  ['no annotations at all', { spec: { containers: [{ name: 'agent' }] } }, ['skip', 'not-opted-in']],
+  ['inject "false"', said({ 'platform.io/inject': 'false' }), ['skip', 'not-opted-in']],
+  [
+    'a bad annotation without opting in',
+    said({ 'platform.io/inject': 'false', 'platform.io/agent-port': 'x' }),
+    ['skip', 'not-opted-in'],
+  ],
+  ['a mirror of a static pod', said({ 'kubernetes.io/config.mirror': 'abc' }), ['skip', 'mirror-pod']],
+  ['inject "true"', optedInPod(), ['inject']],
+  ['inject "yes"', said({ 'platform.io/inject': 'yes' }), ['refuse', 'annotation-invalid']],
+  ['inject ""', said({ 'platform.io/inject': '' }), ['refuse', 'annotation-invalid']],
+  [
+    'three bad annotations, each with its reason',
+    said({
+      'platform.io/policy-proxy-mode': 'block',
+      'platform.io/agent-port': '0',
+      'platform.io/sidecar-cpu-limit': 'lots',
+    }),
+    ['refuse', 'annotation-invalid', 'annotation-invalid', 'annotation-invalid'],
+  ],
+  ['a Windows pod', optedInPod({ spec: { os: { name: 'windows' } } }), ['refuse', 'os-not-linux']],
+  ['a Linux pod that says so', optedInPod({ spec: { os: { name: 'linux' } } }), ['inject']],
+  ['hostNetwork', optedInPod({ spec: { hostNetwork: true } }), ['refuse', 'host-network']],
+  ['hostNetwork false', optedInPod({ spec: { hostNetwork: false } }), ['inject']],
+  [
+    'a container with the name of the sidecar',
+    optedInPod({ spec: { initContainers: [{ name: 'platform-sidecar' }] } }),
+    ['refuse', 'name-reserved'],
+  ],
+  [
+    'a volume with a name of the injector',
+    optedInPod({ spec: { volumes: [{ name: 'platform-identity', emptyDir: {} }] } }),
+    ['refuse', 'name-reserved'],
+  ],
+  [
+    'no name yet',
+    optedInPod({ metadata: { name: '', generateName: 'chat-' } }),
+    ['refuse', 'agent-name-unknown'],
+  ],
+  ['a name with dots', optedInPod({ metadata: { name: 'chat.v1' } }), ['refuse', 'agent-name-invalid']],
+  [
+    "another agent's label",
+    optedInPod({ metadata: { labels: { 'platform.io/agent': 'other' } } }),
+    ['refuse', 'label-conflict'],
+  ],
+  [
+    "the agent's own label",
+    optedInPod({ metadata: { labels: { 'platform.io/agent': 'chat' } } }),
+    ['inject'],
+  ],
+  [
+    'an unknown agent container',
+    said({ 'platform.io/agent-container': 'agnet' }),
+    ['refuse', 'container-unknown'],
+  ],
+  [
+    'an agent on the proxy port',
+    optedInPod({ container: { ports: [{ containerPort: 4000 }] } }),
+    ['refuse', 'port-reserved'],
+  ],
+  [
+    'an agent said to be on the control port',
+    said({ 'platform.io/agent-port': '4001' }),
+    ['refuse', 'port-reserved'],
+  ],
+  [
+    'another container on the proxy port',
+    optedInPod({ spec: { initContainers: [{ name: 'mesh', ports: [{ containerPort: 4000 }] }] } }),
+    ['refuse', 'port-reserved'],
+  ],
+  [
+    'another container with the port name of the agent',
+    optedInPod({
+      spec: { containers: [{ name: 'agent', ports: [{ name: 'http', containerPort: 8000 }] }, agent2] },
+    }),
+    ['refuse', 'port-name-shared'],
+  ],
+  [
+    'another container with another port name',
+    optedInPod({
+      spec: { containers: [{ name: 'agent', ports: [{ name: 'chat', containerPort: 8000 }] }, agent2] },
+    }),
+    ['inject'],
+  ],
+  [
+    'a mode under the floor',
+    said({ 'platform.io/policy-proxy-mode': 'off' }),
+    ['refuse', 'mode-below-minimum'],
+    { minimumMode: 'track' },
+  ],
+  [
+    'a mode on the floor',
+    said({ 'platform.io/policy-proxy-mode': 'track' }),
+    ['inject'],
+    { minimumMode: 'track' },
+  ],
+  [
+    'a mode over the floor',
+    said({ 'platform.io/policy-proxy-mode': 'enforce' }),
+    ['inject'],
+    { minimumMode: 'track' },
+  ],
+  ['an image of nobody', said({ 'platform.io/sidecar-image': 'evil:1' }), ['refuse', 'image-not-allowed']],
+  [
+    'an image of the allow-list',
+    said({ 'platform.io/sidecar-image': 'good:2' }),
+    ['inject'],
+    { allowedImages: ['good:2'] },
+  ],
+  [
+    'a memory request over the default limit',
+    said({ 'platform.io/sidecar-memory-request': '1Gi' }),
+    ['refuse', 'request-over-limit'],
+  ],
+  [
+    'a CPU limit under the default request',
+    said({ 'platform.io/sidecar-cpu-limit': '10m' }),
+    ['refuse', 'request-over-limit'],
+  ],
+  [
+    'request and limit raised together',
+    said({ 'platform.io/sidecar-memory-request': '1Gi', 'platform.io/sidecar-memory-limit': '1024Mi' }),
+    ['inject'],
+  ],
+  [
+    'several reasons, all of them',
+    optedInPod({
+      annotations: { 'platform.io/sidecar-image': 'evil:1' },
+      container: { ports: [{ containerPort: 4001 }] },
+      spec: { hostNetwork: true },
+    }),
+    ['refuse', 'host-network', 'port-reserved', 'image-not-allowed'],
+  ],
+];
+
+// The row as a whole: a fourth parameter would be Jest's `done` where a row has three members.
+test.each(TRUTH_TABLE)('%s', (...row) => {
+  const [, pod, outcome, overrides] = row;
+  expect(outcomeOf(decide(pod, injectionSettings(overrides)))).toEqual(outcome);
+});
+
+test.each<[RefusalCode, Pod, string]>([
+  [
+    'annotation-invalid',
+    said({ 'platform.io/inject': 'yes' }),
+    'annotation platform.io/inject: "yes" is not one of "true", "false"',
+  ],
+  [
+    'annotation-invalid',
+    said({ 'platform.io/sidecar-memory-limit': '1Mi' }),
+    'annotation platform.io/sidecar-memory-limit: "1Mi" is not a memory quantity from 64Mi to 16Gi, such as 192Mi',
+  ],
+  [
+    'annotation-invalid',
+    said({ 'platform.io/agent-name': 'x'.repeat(200) }),
+    `annotation platform.io/agent-name: "${'x'.repeat(100)}…" is not a DNS label of 1 to 63 characters (a-z, 0-9, "-")`,
+  ],
+  [
+    'container-unknown',
+    said({ 'platform.io/agent-container': 'agnet' }),
+    'annotation platform.io/agent-container: "agnet" is not one of the pod\'s containers (agent)',
+  ],
+  [
+    'host-network',
+    optedInPod({ spec: { hostNetwork: true } }),
+    'a pod with hostNetwork cannot be injected: ports 4000 and 4001 would be taken on the node',
+  ],
+  [
+    'request-over-limit',
+    said({ 'platform.io/sidecar-memory-request': '1Gi' }),
+    "the sidecar's memory request 1Gi is over its limit 192Mi: set both platform.io/sidecar-memory-request and platform.io/sidecar-memory-limit",
+  ],
+])('a refusal %s says what to do', (code, pod, message) => {
+  expect(decide(pod, injectionSettings())).toEqual({ action: 'refuse', refusals: [{ code, message }] });
+});
+
+test('the plan has the defaults of the installation', () => {
+  expect(decide(optedInPod(), injectionSettings())).toEqual({
+    action: 'inject',
+    plan: {
+      agentName: 'chat',
+      agentContainer: 'agent',
+      agentPort: 8000,
+      manifestConfigMap: 'chat-manifest',
+      mode: 'track',
+      image: 'registry.example/agent-compliance/sidecar:1.0.0',
+      logLevel: 'info',
+      resources: { cpuRequest: '25m', cpuLimit: '1', memoryRequest: '96Mi', memoryLimit: '192Mi' },
+    },
+    warnings: [],
+  });
+});
+
+test('the plan has what every annotation says', () => {
+  const pod = optedInPod({
+    annotations: {
+      'platform.io/agent-name': 'support',
+      'platform.io/manifest-configmap': 'support.v2',
+      'platform.io/agent-container': 'web',
+      'platform.io/agent-port': '7000',
+      'platform.io/policy-proxy-mode': 'enforce',
+      'platform.io/sidecar-cpu-request': '50m',
+      'platform.io/sidecar-cpu-limit': '2',
+      'platform.io/sidecar-memory-request': '128Mi',
+      'platform.io/sidecar-memory-limit': '256Mi',
+      'platform.io/sidecar-image': 'good:2',
+      'platform.io/sidecar-log-level': 'debug',
+    },
+    spec: { containers: [{ name: 'agent' }, { name: 'web' }] },
+  });
+  expect(decide(pod, injectionSettings({ allowedImages: ['good:2'] }))).toEqual({
+    action: 'inject',
+    plan: {
+      agentName: 'support',
+      agentContainer: 'web',
+      agentPort: 7000,
+      manifestConfigMap: 'support.v2',
+      mode: 'enforce',
+      image: 'good:2',
+      logLevel: 'debug',
+      resources: { cpuRequest: '50m', cpuLimit: '2', memoryRequest: '128Mi', memoryLimit: '256Mi' },
+    },
+    warnings: [],
+  });
+});
+
+test.each([
+  [[{ name: 'dns', containerPort: 53, protocol: 'UDP' }, { containerPort: 7777 }], 7777],
+  [[{ name: 'dns', containerPort: 53, protocol: 'UDP' }], 8000],
+  [undefined, 8000],
+])('the agent port of %j is %d', (ports, port) => {
+  const decision = decide(
+    optedInPod({ spec: { containers: [{ name: 'a', ...(ports && { ports }) }] } }),
+    injectionSettings(),
+  );
+  expect(decision).toMatchObject({ action: 'inject', plan: { agentPort: port } });
+});
+
+test('an annotation that nobody knows is a warning, those that stand there for others are none', () => {
+  const decision = decide(
+    said({ 'platform.io/policy-proxy-mod': 'enforce', 'platform.io/retry': 'now', 'other.io/x': 'y' }),
+    injectionSettings(),
+  );
+  expect(decision).toMatchObject({
+    warnings: ['annotation platform.io/policy-proxy-mod is none that the injector knows; it has no effect'],
+  });
+});
+
+test('a pod that was injected under an older configuration is decided as if it came plain', () => {
+  const settings = injectionSettings();
+  const pod = optedInPod();
+  const first = decide(pod, settings);
+  if (first.action !== 'inject') throw new Error('not injected');
+  const old = inject(pod, first.plan, injectionSettings({ configHash: 'old', ca: 'OLD', image: 'old:1' }));
+  expect(decide(old, settings)).toEqual(first);
+  expect(inject(old, first.plan, settings)).toEqual(inject(pod, first.plan, settings));
+});
+
+test('a forged record of an injection restores nothing outside ports and probes', () => {
+  const forged = {
+    version: '1',
+    config: 'x',
+    agent: { container: 'agent', port: 1 },
+    restore: [['image', 'evil:1']],
+    ownLabel: false,
+  };
+  const pod = said({ 'platform.io/injected': JSON.stringify(forged) });
+  const decision = decide(pod, injectionSettings());
+  if (decision.action !== 'inject') throw new Error('not injected');
+  expect(inject(pod, decision.plan, injectionSettings()).spec.containers[0]?.image).toBe('agent:1');
+});

@@ -1,0 +1,108 @@
+import {
+  ANNOTATIONS,
+  describeAnnotationProblem,
+  readAnnotations,
+  type AnnotationValues,
+} from './annotations.ts';
+import { agentNameOf } from './agent-name.ts';
+import type { InjectionPlan } from './build-sidecar.ts';
+import { inject, uninject } from './inject.ts';
+import { CA_ANNOTATION, INJECTED_ANNOTATION } from './names.ts';
+import type { Pod } from './pod.ts';
+import { RULES, type Refusal, type Subject } from './refusals.ts';
+import { defaultAgentPort } from './routing.ts';
+import type { InjectionSettings } from './settings.ts';
+
+export type SkipCode = 'not-opted-in' | 'mirror-pod';
+
+export type Decision =
+  | { action: 'skip'; code: SkipCode }
+  /** Every reason, not the first alone. */
+  | { action: 'refuse'; refusals: Refusal[] }
+  | { action: 'inject'; plan: InjectionPlan; warnings: string[] };
+
+/**
+ * What becomes of a pod.
+ *
+ * | `platform.io/inject` | the pod | decision |
+ * |---|---|---|
+ * | absent, `"false"` | any | skip `not-opted-in` |
+ * | anything else | a mirror of a static pod | skip `mirror-pod` |
+ * | any annotation with a value that its row does not allow | | refuse `annotation-invalid` |
+ * | `"true"` | breaks one or more of RULES | refuse, with every code |
+ * | `"true"` | otherwise | inject |
+ */
+export function decide(pod: Pod, settings: InjectionSettings): Decision {
+  const annotations = pod.metadata?.annotations ?? {};
+  const wanted = annotations[ANNOTATIONS.inject.name];
+  if (wanted === undefined || wanted === 'false') return { action: 'skip', code: 'not-opted-in' };
+  if (annotations['kubernetes.io/config.mirror'] !== undefined) return { action: 'skip', code: 'mirror-pod' };
+  const read = readAnnotations(annotations);
+  if (!read.ok) {
+    const messages = read.problems.map(describeAnnotationProblem);
+    return {
+      action: 'refuse',
+      refusals: messages.map((message) => ({ code: 'annotation-invalid', message })),
+    };
+  }
+  const subject = subjectOf(uninject(pod), read.values, settings);
+  const refusals = RULES.flatMap((rule) => rule(subject) ?? []);
+  if (refusals.length > 0) return { action: 'refuse', refusals };
+  return { action: 'inject', plan: planOf(subject), warnings: unknownAnnotations(annotations) };
+}
+
+/** The pod after its decision: injected, or as it came. */
+export function applyDecision(pod: Pod, decision: Decision, settings: InjectionSettings): Pod {
+  return decision.action === 'inject' ? inject(pod, decision.plan, settings) : pod;
+}
+
+function subjectOf(pod: Pod, values: AnnotationValues, settings: InjectionSettings): Subject {
+  const wanted = values.agentContainer;
+  const agent =
+    wanted === undefined
+      ? pod.spec.containers[0]
+      : pod.spec.containers.find((container) => container.name === wanted);
+  return {
+    pod,
+    settings,
+    values,
+    agentName: agentNameOf(pod.metadata ?? {}, values.agentName),
+    agent,
+    agentPort: values.agentPort ?? (agent ? defaultAgentPort(agent) : 8000),
+    resources: {
+      cpuRequest: values.cpuRequest ?? settings.resources.cpuRequest,
+      cpuLimit: values.cpuLimit ?? settings.resources.cpuLimit,
+      memoryRequest: values.memoryRequest ?? settings.resources.memoryRequest,
+      memoryLimit: values.memoryLimit ?? settings.resources.memoryLimit,
+    },
+  };
+}
+
+function planOf({ settings, values, agentName, agent, agentPort, resources }: Subject): InjectionPlan {
+  return {
+    agentName: agentName.name,
+    agentContainer: agent?.name ?? '',
+    agentPort,
+    manifestConfigMap: values.manifestConfigMap ?? `${agentName.name}-manifest`,
+    mode: values.mode ?? settings.mode,
+    image: values.image ?? settings.image,
+    logLevel: values.logLevel ?? settings.logLevel,
+    resources,
+  };
+}
+
+/** Annotations of ours that stand on pods for other reasons. */
+const OTHER_ANNOTATIONS: readonly string[] = [
+  INJECTED_ANNOTATION,
+  CA_ANNOTATION,
+  'platform.io/retry',
+  'platform.io/compliant-grade',
+];
+
+/** A misspelt annotation would otherwise be a wish that nobody hears. */
+function unknownAnnotations(annotations: Readonly<Record<string, string>>): string[] {
+  const known = [...Object.values(ANNOTATIONS).map((row) => row.name), ...OTHER_ANNOTATIONS];
+  return Object.keys(annotations)
+    .filter((name) => name.startsWith('platform.io/') && !known.includes(name))
+    .map((name) => `annotation ${name.slice(0, 100)} is none that the injector knows; it has no effect`);
+}

@@ -1,0 +1,90 @@
+import { buildSidecar, buildVolumes, type InjectionPlan } from './build-sidecar.ts';
+import { parseInjected, restoreContainer, type Injected } from './injected.ts';
+import { AGENT_LABEL, CA_ANNOTATION, INJECTED_ANNOTATION, SIDECAR_CONTAINER, VOLUMES } from './names.ts';
+import type { Container, Pod, PodMetadata, PodSpec } from './pod.ts';
+import { namesOfPort, takePortNames } from './routing.ts';
+import type { InjectionSettings } from './settings.ts';
+
+const OWN_VOLUMES: ReadonlySet<string> = new Set(Object.values(VOLUMES));
+
+/**
+ * The pod with the sidecar. Strips an earlier injection first, so that `inject(inject(p)) = inject(p)` and a pod of
+ * an older configuration becomes one of this.
+ */
+export function inject(pod: Pod, plan: InjectionPlan, settings: InjectionSettings): Pod {
+  const plain = uninject(pod);
+  const agent = plain.spec.containers.find((container) => container.name === plan.agentContainer);
+  if (!agent) throw new Error(`the plan names container ${plan.agentContainer}, which the pod does not have`);
+  const taken = takePortNames(agent, plan.agentPort);
+  const sidecar = buildSidecar(plan, agent, namesOfPort(agent, plan.agentPort), settings);
+  const injected: Injected = {
+    version: settings.version,
+    config: settings.configHash,
+    agent: { container: agent.name, port: plan.agentPort },
+    restore: taken.restore,
+    ownLabel: plain.metadata?.labels?.[AGENT_LABEL] !== undefined,
+  };
+  return {
+    ...plain,
+    metadata: {
+      ...plain.metadata,
+      labels: { ...plain.metadata?.labels, [AGENT_LABEL]: plan.agentName },
+      annotations: {
+        ...plain.metadata?.annotations,
+        [INJECTED_ANNOTATION]: JSON.stringify(injected),
+        [CA_ANNOTATION]: settings.ca,
+      },
+    },
+    spec: {
+      ...plain.spec,
+      containers: plain.spec.containers.map((container) =>
+        container === agent ? taken.container : container,
+      ),
+      // First: it then covers every other init container, and ends after all of them.
+      initContainers: [sidecar, ...(plain.spec.initContainers ?? [])],
+      volumes: [...(plain.spec.volumes ?? []), ...buildVolumes(plan)],
+    },
+  };
+}
+
+/** The pod as it was before injection, lists and maps that become empty aside; a pod without injection is returned as it is. */
+export function uninject(pod: Pod): Pod {
+  const injected = parseInjected(pod.metadata);
+  if (!injected) return pod;
+  return {
+    ...pod,
+    ...(pod.metadata && { metadata: plainMetadata(pod.metadata, injected) }),
+    spec: plainSpec(pod.spec, injected),
+  };
+}
+
+function plainMetadata(metadata: PodMetadata, injected: Injected): PodMetadata {
+  const { labels = {}, annotations = {}, ...rest } = metadata;
+  const plainLabels = injected.ownLabel ? labels : without(labels, [AGENT_LABEL]);
+  const plainAnnotations = without(annotations, [INJECTED_ANNOTATION, CA_ANNOTATION]);
+  return {
+    ...rest,
+    ...(Object.keys(plainLabels).length > 0 && { labels: plainLabels }),
+    ...(Object.keys(plainAnnotations).length > 0 && { annotations: plainAnnotations }),
+  };
+}
+
+function plainSpec(spec: PodSpec, injected: Injected): PodSpec {
+  const { initContainers = [], volumes = [], ...rest } = spec;
+  const others = initContainers.filter((container) => container.name !== SIDECAR_CONTAINER);
+  const otherVolumes = volumes.filter((volume) => !OWN_VOLUMES.has(volume.name));
+  const restored = (container: Container): Container =>
+    container.name === injected.agent.container && injected.restore.length > 0
+      ? restoreContainer(container, injected.restore)
+      : container;
+  return {
+    ...rest,
+    containers: spec.containers.map(restored),
+    ...(others.length > 0 && { initContainers: others }),
+    ...(otherVolumes.length > 0 && { volumes: otherVolumes }),
+  };
+}
+
+function without(map: Readonly<Record<string, string>>, keys: readonly string[]): Record<string, string> {
+  return Object.fromEntries(Object.entries(map).filter(([key]) => !keys.includes(key)));
+}

@@ -1,0 +1,29 @@
+/** Names that injection gives to what it adds. The chart's guard policy and the operator know them too. */
+export const SIDECAR_CONTAINER = 'platform-sidecar';
+export const AGENT_LABEL = 'platform.io/agent';
+export const INJECTED_ANNOTATION = 'platform.io/injected';
+/** Carries the product's CA certificates (PEM) into the pod, where a downward API volume makes a file of it. */
+export const CA_ANNOTATION = 'platform.io/ca';
+
+export const VOLUMES = {
+  manifest: 'platform-manifest',
+  identity: 'platform-identity',
+  noApi: 'platform-noapi',
+} as const;
+
+export const PROXY_PORT = 4000;
+export const CONTROL_PORT = 4001;
+export const PROXY_PORT_NAME = 'platform-proxy';
+export const CONTROL_PORT_NAME = 'platform-ctl';
+
+/** The audience of the pod's projected token; worthless at the API server itself. */
+export const TOKEN_AUDIENCE = 'platform.io';
+
+const LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+const SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+
+/** RFC 1123 label, 1..63. */
+export const isDnsLabel = (text: string): boolean => LABEL.test(text);
+
+/** RFC 1123 subdomain, 1..253: what a ConfigMap may be called. */
+export const isDnsSubdomain = (text: string): boolean => text.length <= 253 && SUBDOMAIN.test(text);

@@ -1,0 +1,61 @@
+import { expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { applyPatch } from '../../testing/json-patch.ts';
+import { patchBetween } from './patch.ts';
+
+const json = fc.jsonValue({ maxDepth: 4 });
+
+test('a patch makes the second value of the first', () => {
+  fc.assert(
+    fc.property(json, json, (before, after) => {
+      const wanted: unknown = JSON.parse(JSON.stringify(after));
+      const given: unknown = JSON.parse(JSON.stringify(before));
+      expect(applyPatch(given, patchBetween(given, wanted))).toEqual(wanted);
+    }),
+  );
+});
+
+test('equal values need no patch, whatever the order of their keys', () => {
+  expect(patchBetween({ a: 1, b: [{ c: 2, d: 3 }] }, { b: [{ d: 3, c: 2 }], a: 1 })).toEqual([]);
+});
+
+test.each<[string, unknown, unknown, unknown]>([
+  [
+    'an element put in front is one operation',
+    { list: [{ n: 1 }, { n: 2 }] },
+    { list: [{ n: 0 }, { n: 1 }, { n: 2 }] },
+    [{ op: 'add', path: '/list/0', value: { n: 0 } }],
+  ],
+  [
+    'a field taken out of one of several elements touches only it',
+    { list: [{ n: 1, name: 'x' }, { n: 2 }] },
+    { list: [{ n: 1 }, { n: 2 }] },
+    [{ op: 'remove', path: '/list/0/name' }],
+  ],
+  [
+    'slashes and tildes of a key are escaped',
+    { annotations: {} },
+    { annotations: { 'platform.io/a~b': 'c' } },
+    [{ op: 'add', path: '/annotations/platform.io~1a~0b', value: 'c' }],
+  ],
+  [
+    'a key that every object inherits is a key like another',
+    { labels: { constructor: 'a' } },
+    { labels: { toString: 'b' } },
+    [
+      { op: 'remove', path: '/labels/constructor' },
+      { op: 'add', path: '/labels/toString', value: 'b' },
+    ],
+  ],
+  [
+    'elements are removed from the back, so that the indexes before them hold',
+    [1, 2, 3, 4],
+    [1, 4],
+    [
+      { op: 'remove', path: '/2' },
+      { op: 'remove', path: '/1' },
+    ],
+  ],
+])('%s', (_case, before, after, operations) => {
+  expect(patchBetween(before, after)).toEqual(operations);
+});

@@ -1,0 +1,66 @@
+/** One operation of RFC 6902. */
+export type PatchOperation =
+  | { op: 'add'; path: string; value: unknown }
+  | { op: 'replace'; path: string; value: unknown }
+  | { op: 'remove'; path: string };
+
+/** The JSON Patch that makes `after` of `before`; empty when they are equal. Both are JSON values. */
+export function patchBetween(before: unknown, after: unknown, path = ''): PatchOperation[] {
+  if (Object.is(before, after)) return [];
+  if (Array.isArray(before) && Array.isArray(after)) return patchLists(before, after, path);
+  if (isObject(before) && isObject(after)) return patchObjects(before, after, path);
+  return [{ op: 'replace', path, value: after }];
+}
+
+type JsonObject = Readonly<Record<string, unknown>>;
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function patchObjects(before: JsonObject, after: JsonObject, path: string): PatchOperation[] {
+  const operations: PatchOperation[] = [];
+  for (const key of Object.keys(before))
+    if (!Object.hasOwn(after, key)) operations.push({ op: 'remove', path: at(path, key) });
+  for (const [key, value] of Object.entries(after)) {
+    if (!Object.hasOwn(before, key)) operations.push({ op: 'add', path: at(path, key), value });
+    else operations.push(...patchBetween(before[key], value, at(path, key)));
+  }
+  return operations;
+}
+
+/**
+ * Equal elements at both ends stay untouched; of what is left between them, as many as both lists have are patched
+ * in place, the rest is removed from the back or added in order. A sidecar put in front is one operation so.
+ */
+function patchLists(before: readonly unknown[], after: readonly unknown[], path: string): PatchOperation[] {
+  let start = 0;
+  while (start < before.length && start < after.length && isEqual(before[start], after[start])) start += 1;
+  let end = 0;
+  while (
+    end < before.length - start &&
+    end < after.length - start &&
+    isEqual(before[before.length - 1 - end], after[after.length - 1 - end])
+  )
+    end += 1;
+  const old = before.slice(start, before.length - end);
+  const now = after.slice(start, after.length - end);
+  const shared = Math.min(old.length, now.length);
+  const operations: PatchOperation[] = [];
+  for (let index = 0; index < shared; index += 1)
+    operations.push(...patchBetween(old[index], now[index], at(path, start + index)));
+  for (let index = old.length - 1; index >= shared; index -= 1)
+    operations.push({ op: 'remove', path: at(path, start + index) });
+  for (let index = shared; index < now.length; index += 1)
+    operations.push({ op: 'add', path: at(path, start + index), value: now[index] });
+  return operations;
+}
+
+/** Equality of JSON values; the order of keys says nothing. */
+function isEqual(a: unknown, b: unknown): boolean {
+  return patchBetween(a, b).length === 0;
+}
+
+function at(path: string, key: string | number): string {
+  return `${path}/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`;
+}
