@@ -124,14 +124,14 @@ async function reachFacts(input: GatherInput, signal: AbortSignal): Promise<Fact
   const targets = reachTargets(input.manifest).filter(
     ({ id, address }) => address.known && !input.leaveOut?.includes(categoryOf(id) ?? 'service'),
   );
-  const probes: Probe[] = targets.map(async (target) => [target.id, await reachOf(target, sources, signal)]);
+  const probes = targets.map(async (target): Probe => [target.id, await reachOf(target, sources, signal)]);
   if (input.asksModel === true) probes.push(...modelProbes(input.manifest, sources, signal));
   return new Map(await Promise.all(probes));
 }
 
 function modelProbes(manifest: Manifest, sources: ReferenceSources, signal: AbortSignal): Probe[] {
   const { model } = manifest.spec;
-  return (model.fallback ? [model, model.fallback] : [model]).map(async (each) => [
+  return (model.fallback ? [model, model.fallback] : [model]).map(async (each): Probe => [
     modelCheckId(each),
     await modelReach({ model: each, sources, signal }),
   ]);
