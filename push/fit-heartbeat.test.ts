@@ -65,7 +65,7 @@ describe('a heartbeat on the wire', () => {
     const totalTokens = models.reduce((sum, model) => sum + model.totalTokens, 0);
     const usage = { windowStartedAt: '2026-03-01T10:00:00Z', models, totalTokens, totalCalls: 2_000 };
     const fitted = fitHeartbeat(aHeartbeat({ usage })).heartbeat.usage;
-    expect(fitted?.models.at(-1)?.modelId).toBe('other');
+    expect(fitted?.models.at(-1)?.modelId).toBe('(other)');
     expect(fitted?.models[0]?.modelId).toBe('model-1999');
     expect(fitted?.models.reduce((sum, model) => sum + model.totalTokens, 0)).toBe(totalTokens);
     expect(fitted?.models.reduce((sum, model) => sum + model.callCount, 0)).toBe(2_000);

@@ -118,7 +118,7 @@ function worstHalf<T>(list: readonly T[], rankOf: (item: T) => number): T[] {
   return list.filter((item) => keep.has(item));
 }
 
-const FOLDED = 'other';
+const FOLDED = '(other)';
 
 /** The smaller half of the models becomes one row, so that the sums stay true. */
 function withFoldedModels(usage: UsageWindow): UsageWindow {

@@ -1,0 +1,5 @@
+/** The package's reporter: what an agent's author imports from `agent-compliance/reporter`. */
+export { createReporter, type Reporter, type ReporterOptions, type ToolRegistry } from './reporter.ts';
+export { ManifestInputError, type ManifestInput } from './manifest-input.ts';
+export { PushOptionsError, type PushOptions } from './push-settings.ts';
+export type { JsonResponse } from './handlers.ts';

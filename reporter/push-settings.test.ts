@@ -1,0 +1,65 @@
+import { hostname } from 'node:os';
+import { describe, expect, test } from '@jest/globals';
+import { PushOptionsError, pushSettings, type PushOptions } from './push-settings.ts';
+
+const ENV = { PLATFORM_URL: 'https://plane:8080', PLATFORM_KEY: 'k-1' };
+
+describe('where a reporter pushes to', () => {
+  test.each<[string, PushOptions | false | undefined, Record<string, string>]>([
+    ['without anything', undefined, {}],
+    ['with an empty variable', undefined, { PLATFORM_URL: '', PLATFORM_KEY: 'k' }],
+    ['when it is turned off', false, ENV],
+  ])('is nowhere %s', (_name, options, env) => {
+    expect(pushSettings(options, env)).toBeNull();
+  });
+
+  test('comes from the environment', () => {
+    const settings = pushSettings(undefined, {
+      ...ENV,
+      HEARTBEAT_SECONDS: '60',
+      PLATFORM_CA_FILE: '/ca.pem',
+    });
+    expect(settings).toMatchObject({ caFile: '/ca.pem', intervalSeconds: 60, instance: hostname() });
+    expect(settings?.url.href).toBe('https://plane:8080/');
+    expect(settings?.credentials.kind === 'key' && settings.credentials.key.reveal()).toBe('k-1');
+  });
+
+  test('comes from the options, which win', () => {
+    const options = { url: 'http://other', tokenFile: '/token', instance: 'shop-2' };
+    expect(pushSettings(options, ENV)).toEqual({
+      url: new URL('http://other'),
+      credentials: { kind: 'file', path: '/token' },
+      caFile: null,
+      intervalSeconds: 30,
+      instance: 'shop-2',
+    });
+  });
+
+  test.each<[PushOptions | undefined, Record<string, string>, string[]]>([
+    [
+      undefined,
+      { PLATFORM_URL: 'plane', HEARTBEAT_SECONDS: '5' },
+      [
+        'PLATFORM_URL must be a URL with the http: or https: protocol',
+        'HEARTBEAT_SECONDS must be an integer from 10 to 3600',
+        'one of PLATFORM_KEY and PLATFORM_TOKEN_FILE must be given, and not both',
+      ],
+    ],
+    [
+      { url: 'ftp://plane', key: 'k', tokenFile: '/t', intervalSeconds: 10.5 },
+      {},
+      [
+        'push.url must be a URL with the http: or https: protocol',
+        'push.intervalSeconds must be an integer from 10 to 3600',
+        'one of push.key and push.tokenFile must be given, and not both',
+      ],
+    ],
+    [
+      { key: 'k' } as unknown as PushOptions,
+      {},
+      ['push.url must be a URL with the http: or https: protocol'],
+    ],
+  ])('all mistakes are said at once, and no secret (%#)', (options, env, problems) => {
+    expect(() => pushSettings(options, env)).toThrow(new PushOptionsError(problems));
+  });
+});

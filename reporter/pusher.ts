@@ -1,0 +1,78 @@
+import { assess } from '../core/gap/assess.ts';
+import type { HealthStatus } from '../core/health/health.ts';
+import { composeHeartbeat } from '../core/heartbeat/compose-heartbeat.ts';
+import type { Manifest } from '../core/manifest/manifest.ts';
+import type { PushClock, PushLogger } from '../push/clock.ts';
+import { createHeartbeatSender, type Beat, type HeartbeatSender } from '../push/heartbeat-sender.ts';
+import type { CheckedAgent } from './health-checks.ts';
+import type { PushSettings } from './push-settings.ts';
+import type { Refresher } from './refresher.ts';
+import type { UsageLedger } from './usage-ledger.ts';
+
+export interface PusherContext {
+  settings: PushSettings;
+  manifest: Manifest;
+  refresher: Refresher<CheckedAgent>;
+  ledger: UsageLedger;
+  clock: PushClock;
+  logger: PushLogger;
+}
+
+/** Heartbeats of an agent that has no sidecar. */
+export interface Pusher {
+  /** Idempotent. */
+  start(): void;
+  stop(): Promise<void>;
+  /** A change of the status is told at once. */
+  noteReport(checked: CheckedAgent): void;
+}
+
+export function createPusher(context: PusherContext): Pusher {
+  let sender: HeartbeatSender | null = null;
+  let told: HealthStatus | null = null;
+  return {
+    start: () => {
+      if (sender !== null) return;
+      // Each start counts from 1 again, so it is a start of its own for the control plane too.
+      sender = senderOf(context, context.clock.now());
+      sender.start();
+    },
+    stop: async () => {
+      const ending = sender;
+      sender = null;
+      await ending?.close();
+    },
+    noteReport: ({ health }) => {
+      if (told !== null && told !== health.status) sender?.trigger();
+      told = health.status;
+    },
+  };
+}
+
+function senderOf(context: PusherContext, startedAt: Date): HeartbeatSender {
+  const { settings, manifest, refresher, ledger, clock, logger } = context;
+  const idOf = (seq: number | null): string => `${startedAt.toISOString()} ${seq}`;
+  return createHeartbeatSender({
+    ...settings,
+    logger,
+    clock,
+    compose: async ({ seq, intervalSeconds }: Beat) => {
+      const checked = await refresher.getReport();
+      if (checked === null) throw new Error('there is no health report yet');
+      const { health, facts } = checked;
+      return composeHeartbeat({
+        instance: settings.instance,
+        seq,
+        intervalSeconds,
+        at: clock.now(),
+        startedAt,
+        manifest,
+        health,
+        gap: assess(manifest, { ...facts, agentReport: { checks: health.checks } }),
+        usage: ledger.take(idOf(seq)),
+        totals: ledger.totals(),
+      });
+    },
+    onReply: (_reply, sent) => ledger.confirm(idOf(sent.seq)),
+  });
+}

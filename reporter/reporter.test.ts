@@ -1,0 +1,270 @@
+import { execFile } from 'node:child_process';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { Heartbeat } from '../core/heartbeat/heartbeat.ts';
+import { parseHeartbeat } from '../core/heartbeat/parse-heartbeat.ts';
+import type { Manifest, ManifestSpec } from '../core/manifest/manifest.ts';
+import { createReporter, type Reporter, type ReporterOptions } from './index.ts';
+
+const closing: (() => Promise<unknown>)[] = [];
+let log: unknown[];
+const logger = {
+  warn: (...entry: unknown[]) => void log.push(entry),
+  info: () => undefined,
+  debug: () => undefined,
+};
+
+beforeEach(() => {
+  log = [];
+});
+afterEach(async () => {
+  await Promise.all(closing.splice(0).map((close) => close()));
+});
+
+async function serve(listener: RequestListener): Promise<number> {
+  const server: Server = createServer(listener);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  closing.push(() => {
+    server.closeAllConnections();
+    return new Promise((resolve) => server.close(resolve));
+  });
+  return (server.address() as AddressInfo).port;
+}
+
+function aManifest(spec: Partial<ManifestSpec> = {}): Manifest {
+  return {
+    apiVersion: 'platform.io/v1',
+    kind: 'PlatformAgent',
+    metadata: { name: 'shop', version: '1.0.0', description: 'sells' },
+    spec: { model: { provider: 'openai', id: 'gpt', apiKey: '$env:OPENAI_API_KEY' }, ...spec },
+  };
+}
+
+function aReporter(options: Partial<ReporterOptions> = {}): Reporter {
+  const reporter = createReporter({ manifest: aManifest(), env: {}, logger, ...options });
+  closing.push(() => reporter.stop());
+  return reporter;
+}
+
+describe('the checks of the reporter', () => {
+  test('see what only the agent can see', async () => {
+    const modelPort = await serve((_request, response) => response.end('{"data":[]}'));
+    const reporter = aReporter({
+      manifest: aManifest({
+        requires: {
+          envVars: ['REGION', 'ZONE'],
+          services: [
+            { name: 'db', address: `127.0.0.1:${modelPort}` },
+            { name: 'gone', address: '127.0.0.1:9', critical: true },
+          ],
+        },
+        tools: [{ name: 'search' }, { name: 'mail' }],
+        prompts: { system: '$file:dependencies.test.ts' },
+      }),
+      manifestFolder: import.meta.dirname,
+      tools: () => ['search'],
+      env: {
+        OPENAI_API_KEY: 'k',
+        OPENAI_BASE_URL: `http://127.0.0.1:${modelPort}/v1`,
+        REGION: 'eu',
+        ZONE: '',
+      },
+    });
+    reporter.start();
+    const report = await reporter.getReport();
+    expect(report?.checks.map(({ id, status, severity }) => [id, status, severity])).toEqual([
+      ['env:OPENAI_API_KEY', 'pass', 'error'],
+      ['env:REGION', 'pass', 'error'],
+      ['env:ZONE', 'fail', 'error'],
+      ['file:dependencies.test.ts', 'pass', 'warning'],
+      ['model:openai/gpt', 'pass', 'error'],
+      ['service:db', 'pass', 'warning'],
+      ['service:gone', 'fail', 'error'],
+      ['tool:search', 'pass', 'info'],
+      ['tool:mail', 'fail', 'info'],
+    ]);
+    expect(report).toMatchObject({
+      agentName: 'shop',
+      status: 'unhealthy',
+      summary: { passed: 6, failed: 2, skipped: 0 },
+    });
+  });
+
+  test('skip what cannot be known: a model without its key, tools without a registry', async () => {
+    const reporter = aReporter({ manifest: aManifest({ tools: [{ name: 'search' }] }) });
+    reporter.start();
+    const report = await reporter.getReport();
+    expect(report?.checks.map(({ id, status }) => [id, status])).toEqual([
+      ['env:OPENAI_API_KEY', 'fail'],
+      ['model:openai/gpt', 'skip'],
+      ['tool:search', 'skip'],
+    ]);
+  });
+
+  test('follow a registry that grows', async () => {
+    const tools = new Set<string>();
+    const reporter = aReporter({
+      manifest: aManifest({ tools: [{ name: 'search' }] }),
+      tools: () => tools,
+      staleAfterMs: 1,
+    });
+    const statusOfTool = async (): Promise<string | undefined> =>
+      (await reporter.getReport())?.checks.find(({ id }) => id === 'tool:search')?.status;
+    reporter.start();
+    const before = await statusOfTool();
+    tools.add('search');
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    expect([before, await statusOfTool()]).toEqual(['fail', 'pass']);
+  });
+});
+
+describe('recordUsage', () => {
+  test('never throws, and says once that something is not counted', () => {
+    const reporter = aReporter();
+    const results = [
+      reporter.recordUsage('gpt', 3, 4),
+      reporter.recordUsage('gpt', undefined as unknown as number, 4),
+      reporter.recordUsage('gpt', -1, 4),
+    ];
+    expect([results, reporter.getUsage().totalTokens, log.length]).toEqual([[true, false, false], 7, 1]);
+  });
+});
+
+describe('wrong options', () => {
+  test.each<[string, Partial<ReporterOptions>, string]>([
+    ['refreshIntervalMs', { refreshIntervalMs: 0 }, 'refreshIntervalMs must be a whole number'],
+    ['staleAfterMs', { staleAfterMs: 1.5 }, 'staleAfterMs must be a whole number'],
+    ['a manifest path', { manifest: 'agent.yaml' }, 'is no .json file'],
+    ['push', { push: { url: 'nowhere', key: 'k' } }, 'push.url must be a URL'],
+    ['the environment', { env: { PLATFORM_URL: 'http://plane' } }, 'PLATFORM_KEY'],
+  ])('%s: said when the reporter is made', (_name, options, message) => {
+    expect(() => createReporter({ manifest: aManifest(), env: {}, ...options })).toThrow(message);
+  });
+});
+
+describe('push mode', () => {
+  let received: unknown[];
+  let statuses: number[];
+  let port: number;
+
+  beforeEach(async () => {
+    received = [];
+    statuses = [];
+    port = await serve((request, response) => {
+      const chunks: Buffer[] = [];
+      request.on('data', (chunk: Buffer) => chunks.push(chunk));
+      request.on('end', () => {
+        received.push(JSON.parse(Buffer.concat(chunks).toString()));
+        response.writeHead(statuses.shift() ?? 204).end();
+      });
+    });
+  });
+
+  const pushed = async (count: number): Promise<Heartbeat[]> => {
+    const deadline = Date.now() + 5_000;
+    while (received.length < count) {
+      if (Date.now() > deadline) throw new Error(`only ${received.length} heartbeats arrived`);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    return received.map((body) => {
+      const parsed = parseHeartbeat(body);
+      if (!parsed.ok) throw new Error(JSON.stringify(parsed.errors));
+      return parsed.heartbeat;
+    });
+  };
+  const aPushingReporter = (): Reporter =>
+    aReporter({
+      manifest: aManifest({
+        model: {
+          provider: 'openai',
+          id: 'gpt',
+          apiKey: '$env:OPENAI_API_KEY',
+          costControls: { usdPerMillionTokens: { input: 1_000_000, output: 0 } },
+        },
+        tools: [{ name: 'search' }],
+      }),
+      tools: [],
+      env: { PLATFORM_URL: `http://127.0.0.1:${port}`, PLATFORM_KEY: 'k' },
+    });
+
+  test('sends a heartbeat that the control plane accepts: health, gap of the agent’s own checks, usage', async () => {
+    const reporter = aPushingReporter();
+    reporter.recordUsage('gpt', 3, 4);
+    reporter.start();
+    reporter.start();
+    const [heartbeat] = await pushed(1);
+    expect(heartbeat).toMatchObject({
+      version: 1,
+      seq: 1,
+      intervalSeconds: 30,
+      source: 'agent-sdk',
+      health: { agentName: 'shop', status: 'unhealthy' },
+      gap: {
+        source: 'agent-sdk',
+        score: 40,
+        issues: expect.arrayContaining([
+          expect.objectContaining({ property: 'env:OPENAI_API_KEY' }),
+          expect.objectContaining({ property: 'model.apiKey', severity: 'high' }),
+          expect.objectContaining({ property: 'tool:search' }),
+          expect.objectContaining({ property: 'auditable' }),
+        ]),
+      },
+      usage: { totalTokens: 7, totalCalls: 1 },
+      totals: { tokensToday: 7, costTodayUsd: 3 },
+      outcomes: null,
+      model: { provider: 'openai', id: 'gpt' },
+    });
+    expect(heartbeat?.gap.issues).toHaveLength(4);
+  });
+
+  test('a window that did not arrive goes out again, and what came since waits for the next', async () => {
+    statuses = [500];
+    const reporter = aPushingReporter();
+    reporter.recordUsage('gpt', 3, 4);
+    reporter.start();
+    await pushed(1);
+    reporter.recordUsage('gpt', 10, 0);
+    const beforeRetry = reporter.getUsage().totalTokens;
+    await pushed(2);
+    await reporter.stop();
+    const beats = await pushed(3);
+    expect(beforeRetry).toBe(17);
+    expect(beats.map(({ seq, usage }) => [seq, usage?.totalTokens])).toEqual([
+      [1, 7],
+      [1, 7],
+      [2, 10],
+    ]);
+    expect(reporter.getUsage().totalTokens).toBe(0);
+  });
+
+  test('each start counts anew, as a start of its own', async () => {
+    const reporter = aPushingReporter();
+    reporter.start();
+    await pushed(1);
+    await reporter.stop();
+    await pushed(2);
+    reporter.start();
+    const [first, last, again] = await pushed(3);
+    expect([first?.seq, last?.seq, again?.seq]).toEqual([1, 2, 1]);
+    expect([last?.startedAt === first?.startedAt, again?.startedAt === first?.startedAt]).toEqual([
+      true,
+      false,
+    ]);
+  });
+});
+
+test('a started reporter keeps no process alive', async () => {
+  const program = `
+    import { createReporter } from ${JSON.stringify(join(import.meta.dirname, 'index.ts'))};
+    const reporter = createReporter({ manifest: ${JSON.stringify(aManifest())}, push: { url: 'http://127.0.0.1:9', key: 'k' } });
+    reporter.start();
+    process.stdout.write(JSON.stringify((await reporter.getReport()).agentName));
+  `;
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program], {
+    timeout: 10_000,
+  });
+  expect(stdout).toBe('"shop"');
+});

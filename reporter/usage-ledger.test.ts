@@ -1,0 +1,116 @@
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import { ManualClock } from '../testing/manual-clock.ts';
+import { createUsageLedger, type UsageLedger } from './usage-ledger.ts';
+
+let clock: ManualClock;
+let ledger: UsageLedger;
+const START = '2026-03-01T23:59:00.000Z';
+
+beforeEach(() => {
+  clock = new ManualClock(START);
+  ledger = createUsageLedger(() => clock.now(), { input: 2, output: 8 });
+});
+
+const model = (
+  modelId: string,
+  promptTokens: number,
+  completionTokens: number,
+  callCount: number,
+): unknown => ({
+  modelId,
+  promptTokens,
+  completionTokens,
+  totalTokens: promptTokens + completionTokens,
+  callCount,
+});
+
+describe('the usage ledger', () => {
+  test('sums per model', () => {
+    ledger.record('gpt', 10, 5);
+    ledger.record('gpt', 1, 0);
+    ledger.record('mini', 3, 4);
+    expect(ledger.report()).toEqual({
+      source: 'agent-sdk',
+      windowStartedAt: START,
+      models: [model('gpt', 11, 5, 2), model('mini', 3, 4, 1)],
+      totalTokens: 23,
+      totalCalls: 3,
+    });
+  });
+
+  test.each([
+    ['a negative count', 'm', -1, 0],
+    ['a fraction', 'm', 0.5, 0],
+    ['no number', 'm', Number.NaN, 0],
+    ['an absent count', 'm', undefined as unknown as number, 0],
+    ['no model', '', 1, 1],
+  ])('does not count %s', (_name, modelId, prompt, completion) => {
+    expect(ledger.record(modelId, prompt, completion)).toBe(false);
+    expect(ledger.report()).toMatchObject({ models: [], totalTokens: 0, totalCalls: 0 });
+  });
+
+  test('ships a window once it is confirmed, and starts the next where it was taken', () => {
+    ledger.record('gpt', 10, 5);
+    clock.advance(1_000);
+    expect(ledger.take('a')).toMatchObject({ windowStartedAt: START, totalTokens: 15 });
+    ledger.record('gpt', 2, 0);
+    ledger.confirm('a');
+    expect(ledger.take('b')).toEqual({
+      windowStartedAt: '2026-03-01T23:59:01.000Z',
+      models: [model('gpt', 2, 0, 1)],
+      totalTokens: 2,
+      totalCalls: 1,
+    });
+  });
+
+  test('repeats the same window for the same heartbeat, whatever was counted since', () => {
+    ledger.record('gpt', 10, 5);
+    const first = ledger.take('a');
+    ledger.record('gpt', 2, 0);
+    expect(ledger.take('a')).toEqual(first);
+    expect(ledger.report()).toMatchObject({ totalTokens: 17, totalCalls: 2, windowStartedAt: START });
+  });
+
+  test('loses nothing when a heartbeat was given up', () => {
+    ledger.record('gpt', 10, 5);
+    ledger.take('a');
+    ledger.record('gpt', 2, 0);
+    ledger.record('mini', 1, 1);
+    expect(ledger.take('b')).toEqual({
+      windowStartedAt: START,
+      models: [model('gpt', 12, 5, 2), model('mini', 1, 1, 1)],
+      totalTokens: 19,
+      totalCalls: 3,
+    });
+  });
+
+  test('ignores the confirmation of a heartbeat that it did not make', () => {
+    ledger.record('gpt', 1, 0);
+    ledger.take('a');
+    ledger.confirm('z');
+    expect(ledger.take('b')).toMatchObject({ totalTokens: 1 });
+  });
+
+  test('bounds the number of models, not their sum', () => {
+    for (let n = 0; n < 150; n += 1) ledger.record(`m${n}`, 1, 0);
+    const { models, totalTokens } = ledger.report();
+    expect([models.length, totalTokens, models.at(-1)]).toEqual([101, 150, model('(other)', 50, 0, 50)]);
+  });
+
+  test('keeps the totals of the UTC day, shipped or not', () => {
+    ledger.record('gpt', 1_000_000, 500_000);
+    ledger.take('a');
+    ledger.confirm('a');
+    expect(ledger.totals()).toEqual({ tokensToday: 1_500_000, costTodayUsd: 6 });
+    clock.advance(60_000);
+    expect(ledger.totals()).toEqual({ tokensToday: 0, costTodayUsd: 0 });
+    ledger.record('gpt', 5, 0);
+    expect(ledger.totals()).toEqual({ tokensToday: 5, costTodayUsd: 0.00001 });
+  });
+
+  test('names no cost without a price', () => {
+    const unpriced = createUsageLedger(() => clock.now());
+    unpriced.record('gpt', 7, 0);
+    expect(unpriced.totals()).toEqual({ tokensToday: 7 });
+  });
+});
