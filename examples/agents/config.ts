@@ -1,0 +1,39 @@
+import {
+  LOG_FIELDS,
+  optionalHttpUrl,
+  optionalText,
+  port,
+  readEnv,
+  text,
+  type EnvField,
+} from '../../runtime/env.ts';
+import { FAULTS, PROFILES, type Fault, type Profile } from './faults.ts';
+
+const profile: EnvField<Profile> = {
+  wanted: `one of ${Object.keys(PROFILES).join(', ')} (default compliant)`,
+  parse: (raw = 'compliant') => (raw in PROFILES ? { ok: true, value: raw as Profile } : { ok: false }),
+};
+
+/** null: the faults of the profile. `none` is a list without any. */
+const faults: EnvField<Fault[] | null> = {
+  wanted: `none, or a comma-separated list of ${Object.keys(FAULTS).join(', ')} (default: the profile's)`,
+  parse: (raw) => {
+    if (raw === undefined) return { ok: true, value: null };
+    const names = raw === 'none' ? [] : raw.split(',').map((name) => name.trim());
+    return names.every((name) => name in FAULTS) ? { ok: true, value: names as Fault[] } : { ok: false };
+  },
+};
+
+const FIELDS = {
+  ...LOG_FIELDS,
+  AGENT_PROFILE: profile,
+  AGENT_FAULTS: faults,
+  HOST: text('0.0.0.0'),
+  PORT: port(8000),
+  /** Default: the profile's own agent.yaml beside this program. */
+  MANIFEST_PATH: optionalText,
+  /** A real model; unset: the built-in one. */
+  OPENAI_BASE_URL: optionalHttpUrl,
+};
+
+export const readConfig = (env: Readonly<Record<string, string | undefined>>) => readEnv(env, FIELDS);

@@ -1,0 +1,19 @@
+/** What an example agent can do wrong at run time, whatever its manifest says. `AGENT_FAULTS` names them. */
+export const FAULTS = {
+  'pii-only-for-long-messages': 'The pii-detector is skipped for messages under 80 characters',
+  'streams-unfiltered': 'Output guardrails are skipped for streamed answers',
+  'refunds-unconfirmed': 'Destructive tools run without the confirmation of the user',
+  'health-fails': 'GET /health answers 503',
+  'no-capabilities': 'GET /capabilities answers 404',
+  'no-reporter': 'The reporter is not mounted',
+} as const;
+
+export type Fault = keyof typeof FAULTS;
+
+export const PROFILES = {
+  compliant: [],
+  gappy: [],
+  misbehaving: ['pii-only-for-long-messages', 'streams-unfiltered', 'refunds-unconfirmed'],
+} as const satisfies Readonly<Record<string, readonly Fault[]>>;
+
+export type Profile = keyof typeof PROFILES;

@@ -1,0 +1,154 @@
+import { randomUUID } from 'node:crypto';
+import type { ServerResponse } from 'node:http';
+import type { Message, ToolOffer } from './model.ts';
+import { callToWire } from './remote-model.ts';
+import type { Turn, TurnRequest } from './turn.ts';
+
+/** A chat request in OpenAI's form, as far as an example agent reads it. */
+export interface ChatRequest extends TurnRequest {
+  includeUsage: boolean;
+}
+
+export type ParsedChatRequest = { ok: true; request: ChatRequest } | { ok: false; message: string };
+
+type Json = Readonly<Record<string, unknown>>;
+const isObject = (value: unknown): value is Json =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** `POST /v1/chat/completions`. `metadata.user_confirmed: "true"` says that the user confirmed a destructive action. */
+export function parseCompletionRequest(body: unknown): ParsedChatRequest {
+  if (!isObject(body) || !Array.isArray(body['messages']) || body['messages'].length === 0)
+    return { ok: false, message: 'messages must be a non-empty list' };
+  const messages = body['messages'].map(parseMessage);
+  if (messages.some((message) => message === null))
+    return { ok: false, message: 'every message needs a role and a content' };
+  const { stream, stream_options: options, metadata, tools } = body;
+  return {
+    ok: true,
+    request: {
+      messages: messages.filter((message) => message !== null),
+      callerTools: Array.isArray(tools) ? tools.flatMap((tool) => parseTool(tool) ?? []) : [],
+      confirmed: isObject(metadata) && metadata['user_confirmed'] === 'true',
+      streamed: stream === true,
+      includeUsage: isObject(options) && options['include_usage'] === true,
+    },
+  };
+}
+
+/** `POST /v1/chat`: `{message}` (or `{messages}`), and `confirmed: true`. */
+export function parsePlainRequest(body: unknown): ParsedChatRequest {
+  if (!isObject(body)) return { ok: false, message: 'the body must be an object' };
+  const messages =
+    typeof body['message'] === 'string' ? [{ role: 'user', content: body['message'] }] : body['messages'];
+  const parsed = parseCompletionRequest({ messages });
+  if (!parsed.ok) return { ok: false, message: 'message must be a string' };
+  return { ok: true, request: { ...parsed.request, confirmed: body['confirmed'] === true } };
+}
+
+const ROLES: Readonly<Record<string, Message['role']>> = {
+  system: 'system',
+  developer: 'system',
+  user: 'user',
+  assistant: 'assistant',
+  tool: 'tool',
+};
+
+function parseMessage(value: unknown): Message | null {
+  if (!isObject(value)) return null;
+  const role = ROLES[String(value['role'])];
+  const content = textOf(value['content']);
+  if (role === undefined || content === null) return null;
+  const toolCallId = value['tool_call_id'];
+  return { role, content, ...(typeof toolCallId === 'string' ? { toolCallId } : {}) };
+}
+
+/** Text, or the text parts of a list of parts; a message that only calls tools has none. */
+function textOf(content: unknown): string | null {
+  if (typeof content === 'string') return content;
+  if (content === null || content === undefined) return '';
+  if (!Array.isArray(content)) return null;
+  return content
+    .map((part: unknown) => (isObject(part) && typeof part['text'] === 'string' ? part['text'] : ''))
+    .join('');
+}
+
+function parseTool(value: unknown): ToolOffer | null {
+  const offer = isObject(value) ? value['function'] : null;
+  if (!isObject(offer) || typeof offer['name'] !== 'string') return null;
+  const { name, description, parameters } = offer;
+  return {
+    name: String(name),
+    description: typeof description === 'string' ? description : '',
+    parameters: isObject(parameters) ? parameters : {},
+  };
+}
+
+interface Identity {
+  id: string;
+  created: number;
+  model: string;
+}
+
+export function identityOf(model: string): Identity {
+  return { id: `chatcmpl-${randomUUID()}`, created: Math.floor(Date.now() / 1_000), model };
+}
+
+/** The whole answer as one JSON document. */
+export function completionBody(turn: Turn, identity: Identity): unknown {
+  const calls = turn.toolCalls.map(callToWire);
+  const message = {
+    role: 'assistant',
+    content: calls.length > 0 ? null : turn.content,
+    refusal: null,
+    ...(calls.length > 0 ? { tool_calls: calls } : {}),
+  };
+  return {
+    ...identity,
+    object: 'chat.completion',
+    choices: [{ index: 0, message, finish_reason: turn.finishReason, logprobs: null }],
+    usage: usageBody(turn),
+  };
+}
+
+export function usageBody({ usage }: Turn): unknown {
+  return {
+    prompt_tokens: usage.promptTokens,
+    completion_tokens: usage.completionTokens,
+    total_tokens: usage.promptTokens + usage.completionTokens,
+  };
+}
+
+/** The answer as server-sent events, a few words each; usage comes in a last chunk of its own, and only on request. */
+export async function writeCompletionStream(
+  response: ServerResponse,
+  turn: Turn,
+  options: { identity: Identity; includeUsage: boolean },
+): Promise<void> {
+  for (const chunk of chunksOf(turn, options)) {
+    if (response.destroyed) return;
+    response.write(`data: ${JSON.stringify(chunk)}\n\n`);
+    // A turn of the event loop between chunks, so that they leave as separate writes.
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+  response.end('data: [DONE]\n\n');
+}
+
+function* chunksOf(
+  turn: Turn,
+  { identity, includeUsage }: { identity: Identity; includeUsage: boolean },
+): Generator<unknown> {
+  const usage = includeUsage ? { usage: null } : {};
+  const chunk = (delta: unknown, finishReason: string | null): unknown => ({
+    ...identity,
+    object: 'chat.completion.chunk',
+    choices: [{ index: 0, delta, finish_reason: finishReason, logprobs: null }],
+    ...usage,
+  });
+  yield chunk({ role: 'assistant', content: '' }, null);
+  if (turn.toolCalls.length > 0)
+    yield chunk({ tool_calls: turn.toolCalls.map((call, index) => ({ index, ...callToWire(call) })) }, null);
+  else for (const piece of turn.content.match(/.{1,16}/gs) ?? []) yield chunk({ content: piece }, null);
+  yield chunk({}, turn.finishReason);
+  if (includeUsage)
+    yield { ...identity, object: 'chat.completion.chunk', choices: [], usage: usageBody(turn) };
+}

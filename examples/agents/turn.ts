@@ -1,0 +1,172 @@
+import type { Guardrail, Manifest } from '../../core/manifest/manifest.ts';
+import type { Fault } from './faults.ts';
+import { runGuardrail } from './guardrails.ts';
+import type { ChatModel, Completion, Message, TokenUsage, ToolCall, ToolOffer } from './model.ts';
+import type { AgentTool } from './tools.ts';
+
+/** What one chat request asks for, whichever route it came by. */
+export interface TurnRequest {
+  messages: Message[];
+  /** Tools that the caller runs itself. */
+  callerTools: ToolOffer[];
+  /** The user confirmed a destructive action. */
+  confirmed: boolean;
+  streamed: boolean;
+}
+
+export interface Turn {
+  content: string;
+  /** Calls of the caller's own tools, for the caller to run. */
+  toolCalls: ToolCall[];
+  finishReason: 'stop' | 'tool_calls' | 'content_filter';
+  usage: TokenUsage;
+  /** What the agent tells the sidecar about itself. */
+  behavior: { guardrails: string[]; tools: string[]; confirmed: boolean };
+}
+
+export interface TurnContext {
+  manifest: Manifest;
+  model: ChatModel;
+  tools: readonly AgentTool[];
+  faults: ReadonlySet<Fault>;
+  systemPrompt: string | null;
+  /** Once per call of the model. */
+  onModelCall(usage: TokenUsage): void;
+}
+
+const REFUSAL = 'I am not able to help with that.';
+const LONG_MESSAGE = 80;
+const MAX_MODEL_CALLS = 4;
+
+/** One turn of an agent: input guardrails, the model with its tools, output guardrails. Rejects when the model cannot be asked. */
+export async function takeTurn(request: TurnRequest, context: TurnContext): Promise<Turn> {
+  const guardrails: string[] = [];
+  const { messages, blocked } = guardInput(request, context, guardrails);
+  const talk = blocked
+    ? { completion: REFUSED, usage: REFUSED.usage, tools: [], confirmed: false }
+    : await converse(messages, request, context);
+  const output = guardOutput(talk.completion.content, request, context, guardrails);
+  const refused = blocked || output.blocked;
+  return {
+    content: refused ? REFUSAL : output.content,
+    toolCalls: refused ? [] : talk.completion.toolCalls,
+    finishReason: refused ? 'content_filter' : talk.completion.toolCalls.length > 0 ? 'tool_calls' : 'stop',
+    usage: talk.usage,
+    behavior: { guardrails, tools: talk.tools, confirmed: talk.confirmed },
+  };
+}
+
+const REFUSED: Completion = {
+  content: REFUSAL,
+  toolCalls: [],
+  usage: { promptTokens: 0, completionTokens: 0 },
+};
+
+/** Every user message passes every declared input guardrail; all of them run, also after one has refused. */
+function guardInput(
+  request: TurnRequest,
+  context: TurnContext,
+  invoked: string[],
+): { messages: Message[]; blocked: boolean } {
+  const last = request.messages.findLast(({ role }) => role === 'user')?.content ?? '';
+  const declared = (context.manifest.spec.guardrails?.input ?? []).filter(
+    ({ type }) => !isSkipped(type, last, context.faults),
+  );
+  let blocked = false;
+  const messages = request.messages.map((message) => {
+    if (message.role !== 'user') return message;
+    const verdict = applyAll(declared, message.content, invoked);
+    blocked ||= verdict.blocked;
+    return { ...message, content: verdict.text };
+  });
+  const system: Message[] =
+    context.systemPrompt === null ? [] : [{ role: 'system', content: context.systemPrompt }];
+  return { messages: [...system, ...messages], blocked };
+}
+
+function isSkipped(type: Guardrail['type'], text: string, faults: ReadonlySet<Fault>): boolean {
+  return type === 'pii-detector' && faults.has('pii-only-for-long-messages') && text.length < LONG_MESSAGE;
+}
+
+function guardOutput(
+  content: string,
+  request: TurnRequest,
+  context: TurnContext,
+  invoked: string[],
+): { content: string; blocked: boolean } {
+  if (request.streamed && context.faults.has('streams-unfiltered')) return { content, blocked: false };
+  const declared = context.manifest.spec.guardrails?.output ?? [];
+  const verdict = applyAll(declared, content, invoked);
+  return { content: verdict.text, blocked: verdict.blocked };
+}
+
+function applyAll(
+  declared: readonly Guardrail[],
+  text: string,
+  invoked: string[],
+): { text: string; blocked: boolean } {
+  let result = { text, blocked: false };
+  for (const guardrail of declared) {
+    const verdict = runGuardrail(guardrail, result.text);
+    if (verdict === null) continue;
+    if (!invoked.includes(guardrail.type)) invoked.push(guardrail.type);
+    result = { text: verdict.text, blocked: result.blocked || verdict.blocked };
+  }
+  return result;
+}
+
+interface Talk {
+  completion: Completion;
+  usage: TokenUsage;
+  tools: string[];
+  confirmed: boolean;
+}
+
+/** Asks the model until it answers in words or calls a tool of the caller. */
+async function converse(messages: Message[], request: TurnRequest, context: TurnContext): Promise<Talk> {
+  const talk: Talk = {
+    completion: REFUSED,
+    usage: { promptTokens: 0, completionTokens: 0 },
+    tools: [],
+    confirmed: false,
+  };
+  const offers = [...context.tools, ...request.callerTools].map(({ name, description, parameters }) => ({
+    name,
+    description,
+    parameters,
+  }));
+  for (let calls = 0; calls < MAX_MODEL_CALLS; calls += 1) {
+    const completion = await context.model.complete(messages, offers);
+    context.onModelCall(completion.usage);
+    talk.usage.promptTokens += completion.usage.promptTokens;
+    talk.usage.completionTokens += completion.usage.completionTokens;
+    talk.completion = completion;
+    const own = completion.toolCalls.filter(({ name }) => context.tools.some((tool) => tool.name === name));
+    if (own.length === 0) break;
+    const results = own.map((call) => runTool(call, request, context, talk));
+    messages = [...messages, { role: 'assistant', content: completion.content, toolCalls: own }, ...results];
+    talk.completion = { ...completion, toolCalls: [] };
+  }
+  return talk;
+}
+
+function runTool(call: ToolCall, request: TurnRequest, context: TurnContext, talk: Talk): Message {
+  const answer = (content: string): Message => ({ role: 'tool', content, toolCallId: call.id });
+  const tool = context.tools.find(({ name }) => name === call.name);
+  if (tool === undefined) return answer(`there is no tool ${call.name}`);
+  if (tool.destructive && !request.confirmed && !context.faults.has('refunds-unconfirmed'))
+    return answer(`${call.name} needs the confirmation of the user first`);
+  talk.tools.push(call.name);
+  if (tool.destructive) talk.confirmed = request.confirmed;
+  try {
+    return answer(tool.run(argumentsOf(call)));
+  } catch (error) {
+    return answer(`${call.name} failed: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+function argumentsOf(call: ToolCall): Readonly<Record<string, unknown>> {
+  const value: unknown = JSON.parse(call.arguments);
+  if (typeof value !== 'object' || value === null) throw new Error('its arguments are no object');
+  return value as Record<string, unknown>;
+}
