@@ -1,0 +1,387 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { NOON, aManifest, someFacts } from '../../testing/facts.ts';
+import type { BehaviorFacts, Facts, HttpAnswer } from '../facts/facts.ts';
+import type { Check, CheckStatus } from '../health/health.ts';
+import type { ManifestSpec } from '../manifest/manifest.ts';
+import { align } from './align.ts';
+import { assess } from './assess.ts';
+import { POINTS } from './finding.ts';
+import type { GapReport } from './gap.ts';
+
+const PII = { guardrails: { input: [{ type: 'pii-detector' as const }] } };
+const DATASET = { evaluation: { datasets: [{ name: 'golden', path: 'golden.jsonl' }] } };
+const REFUSED: HttpAnswer = { answered: false, reason: 'connection refused' };
+const DEAD: Partial<Facts> = {
+  upstream: { state: 'unreachable', reason: 'connection refused' },
+  health: REFUSED,
+  capabilities: REFUSED,
+};
+
+const reported = (checks: [id: string, status: CheckStatus][]): Partial<Facts> => ({
+  agentReport: {
+    checks: checks.map(([id, status]): Check => ({ id, status, category: 'env', severity: 'info' })),
+  },
+});
+
+/** Score, grade and `severity property` of each issue. */
+const brief = ({ score, grade, issues }: GapReport): string =>
+  [`${score} ${grade}`, ...issues.map((issue) => `${issue.severity} ${issue.property}`)].join(', ');
+
+const gapOf = (spec: Partial<ManifestSpec>, facts: Partial<Facts> = {}): string =>
+  brief(assess(aManifest(spec), someFacts(facts)));
+
+describe('the worked examples', () => {
+  test.each<[string, Partial<ManifestSpec>, Partial<Facts>, string]>([
+    ['endpoints fine, guardrails, no datasets', PII, {}, '100 A'],
+    ['dead agent, guardrails, no datasets', PII, DEAD, '70 C, high healthcheckable, medium discoverable'],
+    [
+      'dead agent, no guardrails',
+      {},
+      DEAD,
+      '60 C, high healthcheckable, medium auditable, medium discoverable',
+    ],
+    [
+      'dead agent, no guardrails, one dataset',
+      DATASET,
+      DEAD,
+      '55 D, high healthcheckable, medium auditable, medium discoverable, low evaluated',
+    ],
+    [
+      'agent-sdk, no guardrails, model fails, its key is not reported, two tools fail',
+      {
+        model: { provider: 'openai', id: 'gpt-4o', apiKey: '$env:OPENAI_API_KEY' },
+        tools: [{ name: 'search' }, { name: 'order' }],
+      },
+      reported([
+        ['model:openai/gpt-4o', 'fail'],
+        ['tool:search', 'fail'],
+        ['tool:order', 'fail'],
+      ]),
+      '20 F, critical model.apiKey, high env:OPENAI_API_KEY, medium auditable, medium tool:search, medium tool:order',
+    ],
+  ])('%s', (_name, spec, facts, expected) => {
+    expect(gapOf(spec, facts)).toBe(expected);
+  });
+});
+
+describe('the endpoints', () => {
+  const answer = (status: number): HttpAnswer => ({ answered: true, status, latencyMs: 1 });
+  test.each<[string, Partial<Facts>, string]>([
+    ['a health of 204 is fine', { health: answer(204) }, '100 A'],
+    ['a health of 302 is not', { health: answer(302) }, '80 B, high healthcheckable'],
+    ['a health of 503 is not', { health: answer(503) }, '80 B, high healthcheckable'],
+    ['capabilities of 404 are not', { capabilities: answer(404) }, '90 A, medium discoverable'],
+    ['what was not asked costs nothing', { upstream: null, health: null, capabilities: null }, '100 A'],
+    [
+      'an empty list of tools is a list',
+      { capabilities: { ...answer(200), tools: [] } },
+      '90 A, medium discoverable.search',
+    ],
+    ['a listed tool is there', { capabilities: { ...answer(200), tools: ['search'] } }, '100 A'],
+    ['no list says nothing', { capabilities: { ...answer(200), tools: null } }, '100 A'],
+    [
+      'a list with a wrong status does not count',
+      { capabilities: { ...answer(500), tools: [] } },
+      '90 A, medium discoverable',
+    ],
+  ])('%s', (_name, facts, expected) => {
+    expect(gapOf({ ...PII, tools: [{ name: 'search' }] }, facts)).toBe(expected);
+  });
+});
+
+describe('what the agent reports of itself', () => {
+  const SPEC: Partial<ManifestSpec> = {
+    ...PII,
+    requires: { envVars: ['DB_URL'], services: [{ name: 'db', address: 'db:5432' }] },
+    tools: [{ name: 'search' }],
+  };
+  const FINE: [string, CheckStatus][] = [
+    ['model:openai/gpt-4o', 'pass'],
+    ['env:DB_URL', 'pass'],
+    ['service:db', 'pass'],
+    ['tool:search', 'pass'],
+  ];
+  const but = (id: string, status?: CheckStatus): Partial<Facts> => {
+    const others = FINE.filter(([each]) => each !== id);
+    return reported(status === undefined ? others : [...others, [id, status]]);
+  };
+  test.each<[string, Partial<Facts>, string]>([
+    ['all pass', reported(FINE), '100 A'],
+    ['model fails', but('model:openai/gpt-4o', 'fail'), '70 C, critical model.apiKey'],
+    ['model skipped', but('model:openai/gpt-4o', 'skip'), '80 B, high model.apiKey'],
+    ['model not reported', but('model:openai/gpt-4o'), '80 B, high model.apiKey'],
+    [
+      'another model reported',
+      reported([...FINE.slice(1), ['model:openai/gpt-3', 'pass']]),
+      '80 B, high model.apiKey',
+    ],
+    ['variable fails', but('env:DB_URL', 'fail'), '80 B, high env:DB_URL'],
+    ['variable skipped', but('env:DB_URL', 'skip'), '100 A'],
+    ['variable not reported', but('env:DB_URL'), '80 B, high env:DB_URL'],
+    ['service fails', but('service:db', 'fail'), '80 B, high service:db'],
+    ['service not reported', but('service:db'), '80 B, high service:db'],
+    ['tool fails', but('tool:search', 'fail'), '90 A, medium tool:search'],
+    ['tool not reported', but('tool:search'), '90 A, medium tool:search'],
+    ['an undeclared check fails', reported([...FINE, ['env:EXTRA', 'fail']]), '80 B, high env:EXTRA'],
+    [
+      'a failure reported before a pass',
+      reported([['tool:search', 'fail'], ...FINE]),
+      '90 A, medium tool:search',
+    ],
+  ])('%s', (_name, facts, expected) => {
+    expect(gapOf(SPEC, facts)).toBe(expected);
+  });
+
+  test('none of it counts in manifest-static mode', () => {
+    expect(gapOf(SPEC)).toBe('100 A');
+  });
+});
+
+describe('observed guardrails', () => {
+  const seen = (sampled: number, times: number): { behavior: BehaviorFacts } => ({
+    behavior: { sampled, guardrailsInvoked: new Map([['pii-detector', times]]) },
+  });
+  test.each<[number, number, string]>([
+    [0, 0, '100 A'],
+    [100, 100, '100 A'],
+    [100, 99, '95 A, low guardrails.input.pii-detector'],
+    [100, 80, '95 A, low guardrails.input.pii-detector'],
+    [100, 79, '90 A, medium guardrails.input.pii-detector'],
+    [100, 50, '90 A, medium guardrails.input.pii-detector'],
+    [100, 49, '80 B, high guardrails.input.pii-detector'],
+    [1, 0, '80 B, high guardrails.input.pii-detector'],
+  ])('of %i requests in %i', (sampled, times, expected) => {
+    expect(gapOf(PII, seen(sampled, times))).toBe(expected);
+  });
+
+  test('the same type on both sides is two properties, twice on one side it is one', () => {
+    const twice = {
+      guardrails: {
+        input: [{ type: 'custom' as const }, { type: 'custom' as const }],
+        output: [{ type: 'custom' as const }],
+      },
+    };
+    expect(gapOf(twice, seen(4, 0))).toBe(
+      '60 C, high guardrails.input.custom, high guardrails.output.custom',
+    );
+  });
+});
+
+describe('the policy engine', () => {
+  const denied = (...denials: string[]): Partial<Facts> => ({ policy: { state: 'answered', denials } });
+  test.each<[string, string]>([
+    ['monthly_cost_limit_exceeded', 'critical'],
+    ['destructive_tool_without_confirmation', 'critical'],
+    ['pii_detector_not_invoked', 'high'],
+    ['memory_ttl_mismatch', 'high'],
+    ['daily_token_limit_exceeded', 'high'],
+    ['toxicity_threshold_exceeded', 'medium'],
+    ['something_else', 'low'],
+    ['constructor', 'low'],
+  ])('denies %s with severity %s', (reason, severity) => {
+    const { issues } = assess(aManifest(PII), someFacts(denied(reason)));
+    expect(issues).toEqual([
+      {
+        severity,
+        property: `policy.${reason}`,
+        description: `The policy engine denies what was observed: ${reason}.`,
+        message: `The policy engine denies what was observed: ${reason}.`,
+        recommendation: expect.stringMatching(/\.$/),
+        source: 'policy',
+      },
+    ]);
+  });
+
+  test.each<[Facts['policy'], string]>([
+    [{ state: 'none' }, '100 A'],
+    [{ state: 'unreachable' }, '100 A'],
+    [{ state: 'answered', denials: [] }, '100 A'],
+    [{ state: 'not-loaded' }, '80 B, high policy.not-loaded'],
+    [{ state: 'answered', denials: ['x', 'x'] }, '95 A, low policy.x'],
+  ])('says %j', (policy, expected) => {
+    expect(gapOf(PII, { policy })).toBe(expected);
+  });
+});
+
+describe('the manifest itself', () => {
+  const proof = {
+    ruleId: 'EVAL-01',
+    verifiedBy: 'ci',
+    method: 'ran it',
+    verifiedAt: '2026-02-01T00:00:00.000Z',
+  };
+  test.each<[string, Partial<Facts>, string]>([
+    ['datasets without proof', {}, '95 A, low evaluated'],
+    ['datasets with proof', { proofs: [proof] }, '100 A'],
+    ['a proof that ends later', { proofs: [{ ...proof, expiresAt: '2026-03-01T12:00:01Z' }] }, '100 A'],
+    [
+      'a proof that ends now',
+      { proofs: [{ ...proof, expiresAt: NOON.toISOString() }] },
+      '95 A, low evaluated',
+    ],
+    ['a proof of another rule', { proofs: [{ ...proof, ruleId: 'EVAL-02' }] }, '95 A, low evaluated'],
+  ])('%s', (_name, facts, expected) => {
+    expect(gapOf({ ...PII, ...DATASET }, facts)).toBe(expected);
+  });
+
+  test.each<[string, Partial<Facts>, string]>([
+    ['another name than the pod', { podAgentName: 'store' }, '95 A, low agent.name-mismatch'],
+    ['the name of the pod', { podAgentName: 'shop' }, '100 A'],
+    ['a file that is not valid any more', { manifestInvalid: 'line 3' }, '80 B, high manifest.invalid'],
+  ])('%s', (_name, facts, expected) => {
+    expect(gapOf(PII, facts)).toBe(expected);
+  });
+});
+
+test('the report is whole: source, grade and texts that say what to do', () => {
+  expect(assess(aManifest(), someFacts({ health: { answered: true, status: 503, latencyMs: 1 } }))).toEqual({
+    score: 70,
+    grade: 'C',
+    source: 'manifest-static',
+    issues: [
+      {
+        severity: 'high',
+        property: 'healthcheckable',
+        description: 'GET /health of the agent answers 503.',
+        recommendation: "Answer GET /health on the agent's port with a 2xx status while the agent can serve.",
+      },
+      {
+        severity: 'medium',
+        property: 'auditable',
+        description:
+          "The manifest declares no guardrails, so there is nothing to hold the agent's answers to.",
+        recommendation:
+          'Declare the guardrails that run in spec.guardrails.input and spec.guardrails.output.',
+      },
+    ],
+  });
+});
+
+test('what the agent says is cut at 500 characters', () => {
+  const long = 'x'.repeat(5000);
+  const check: Check = {
+    id: `env:${long}`,
+    category: 'env',
+    status: 'fail',
+    severity: 'error',
+    message: long,
+    remediation: long,
+  };
+  const { issues } = assess(aManifest(PII), someFacts({ agentReport: { checks: [check] } }));
+  const texts = issues.flatMap(({ property, description, recommendation }) => [
+    property,
+    description,
+    recommendation,
+  ]);
+  expect(Math.max(...texts.map((text) => text.length))).toBe(500);
+});
+
+describe('laws', () => {
+  const status = fc.constantFrom<CheckStatus>('pass', 'fail', 'skip');
+  const check = fc.record({
+    id: fc.oneof(
+      fc.constantFrom('env:A', 'service:db', 'tool:t', 'model:openai/gpt-4o', 'env:__proto__'),
+      fc.string(),
+    ),
+    category: fc.constant('env' as const),
+    status,
+    severity: fc.constant('info' as const),
+    message: fc.string(),
+  });
+  const answer = fc.oneof(
+    fc.constant(REFUSED),
+    fc
+      .integer({ min: 100, max: 599 })
+      .map((code): HttpAnswer => ({ answered: true, status: code, latencyMs: 1 })),
+  );
+  const facts = fc.record({
+    agentReport: fc.option(fc.record({ checks: fc.array(check, { maxLength: 20 }) })),
+    health: fc.option(answer),
+    capabilities: fc.option(answer),
+    policy: fc.oneof(
+      fc.constant({ state: 'not-loaded' as const }),
+      fc.array(fc.string()).map((denials) => ({ state: 'answered' as const, denials })),
+    ),
+  });
+  const spec = fc.record({
+    tools: fc.uniqueArray(fc.constantFrom('t', 'u', 'v')).map((names) => names.map((name) => ({ name }))),
+    requires: fc.constantFrom({}, { envVars: ['A'] }, { services: [{ name: 'db', address: 'db:1' }] }),
+  });
+
+  test('the score is 0..100, what its issues cost, and each property counts once', () => {
+    fc.assert(
+      fc.property(spec, facts, (someSpec, some) => {
+        const report = assess(aManifest(someSpec), someFacts(some));
+        const lost = report.issues.reduce((sum, issue) => sum + POINTS[issue.severity], 0);
+        expect(report.score).toBe(Math.max(0, 100 - lost));
+        expect(new Set(report.issues.map((issue) => issue.property)).size).toBe(report.issues.length);
+      }),
+    );
+  });
+
+  test('both views show the same findings', () => {
+    fc.assert(
+      fc.property(spec, facts, (someSpec, some) => {
+        const { issues } = assess(aManifest(someSpec), someFacts(some));
+        const { gaps, summary } = align(aManifest(someSpec), someFacts(some));
+        expect(gaps.map((gap) => gap.severity)).toEqual(issues.map((issue) => issue.severity));
+        expect(summary.total).toBe(issues.length);
+      }),
+    );
+  });
+});
+
+describe('the alignment view', () => {
+  test('says what was declared where, and what was observed', () => {
+    const manifest = aManifest({ ...PII, tools: [{ name: 'search' }, { name: 'order' }] });
+    const facts = someFacts({
+      capabilities: { answered: true, status: 200, latencyMs: 1, tools: ['search'] },
+      behavior: { sampled: 4, guardrailsInvoked: new Map([['pii-detector', 1]]) },
+    });
+    expect(align(manifest, facts)).toEqual({
+      gaps: [
+        {
+          field: 'spec.guardrails.input[0].type',
+          declared: 'pii-detector',
+          observed: '1 of 4 requests',
+          severity: 'high',
+          evidenceLevel: 'behavioral',
+          remediation:
+            'Run pii-detector on every request and report it in X-Platform-Guardrails-Invoked, or remove it from spec.guardrails.input.',
+        },
+        {
+          field: 'spec.tools[1].name',
+          declared: 'order',
+          observed: null,
+          severity: 'medium',
+          evidenceLevel: 'probed',
+          remediation: "List order in the agent's /capabilities, or remove it from spec.tools.",
+        },
+      ],
+      summary: { total: 2, critical: 0, high: 1 },
+    });
+  });
+
+  test('is empty when the agent is what it declares', () => {
+    expect(align(aManifest(PII), someFacts())).toEqual({
+      gaps: [],
+      summary: { total: 0, critical: 0, high: 0 },
+    });
+  });
+
+  test.each([
+    ['$env:KEY in the model', { model: { provider: 'p', id: 'm', apiKey: '$env:KEY' } }, 'spec.model.apiKey'],
+    ['a required variable', { requires: { envVars: ['KEY'] } }, 'spec.requires.envVars[0]'],
+  ])('names the path of a variable: %s', (_name, spec, field) => {
+    const facts = someFacts({ agentReport: { checks: [] } });
+    expect(align(aManifest({ ...PII, ...spec }), facts).gaps).toContainEqual({
+      field,
+      declared: 'env:KEY',
+      observed: null,
+      severity: 'high',
+      evidenceLevel: 'probed',
+      remediation: expect.any(String),
+    });
+  });
+});

@@ -1,0 +1,23 @@
+import { describe, expect, test } from '@jest/globals';
+import { barOf, gradeOf } from './grade.ts';
+
+describe('the grade', () => {
+  test.each([
+    [100, 'A'],
+    [90, 'A'],
+    [89, 'B'],
+    [75, 'B'],
+    [74, 'C'],
+    [60, 'C'],
+    [59, 'D'],
+    [45, 'D'],
+    [44, 'F'],
+    [0, 'F'],
+  ])('of the score %i is %s', (score, grade) => {
+    expect(gradeOf(score)).toBe(grade);
+  });
+
+  test.each(['A', 'B', 'C', 'D', 'F'] as const)('%s begins at its bar', (grade) => {
+    expect(gradeOf(barOf(grade))).toBe(grade);
+  });
+});
