@@ -2,7 +2,8 @@ import type { ManifestProblem } from './manifest.ts';
 import { referenceMistake } from './reference-problems.ts';
 import { shown } from './wording.ts';
 import { formatPath, nodeAt, valueOffsetAt } from './yaml-tree.ts';
-import type { Located, PathToken, Place } from './yaml-tree.ts';
+import type { Located, PathToken } from './yaml-tree.ts';
+import type { Place } from './line-index.ts';
 
 /** Lists whose entries go by a name that must be theirs alone: reports, checks and cards tell them apart by it. */
 const UNIQUE: readonly { list: string[]; nameOf: readonly string[] }[] = [

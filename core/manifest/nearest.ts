@@ -30,8 +30,9 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
   let best: string | undefined;
   let fewest = allowed + 1;
   for (const candidate of candidates) {
-    if (Math.abs(candidate.length - word.length) > allowed + 3) continue;
-    const mistakes = distance(wanted, folded(candidate));
+    const other = folded(candidate);
+    if (Math.abs(other.length - wanted.length) > allowed) continue;
+    const mistakes = distance(wanted, other);
     // Two short words that share nothing are not near, however few letters they have.
     if (mistakes < fewest && mistakes < Math.max(wanted.length, 2)) [best, fewest] = [candidate, mistakes];
   }

@@ -5,7 +5,8 @@ import { nearest } from './nearest.ts';
 import { schemaProblems } from './schema-problems.ts';
 import { shown } from './wording.ts';
 import { keyOffsetAt, nodeAt, readYamlTree, valueOffsetAt } from './yaml-tree.ts';
-import type { Located, Place } from './yaml-tree.ts';
+import type { Located } from './yaml-tree.ts';
+import type { Place } from './line-index.ts';
 
 /** Bytes of UTF-8; the most that a ConfigMap holds. */
 export const MAX_MANIFEST_BYTES = 1024 * 1024;
@@ -20,7 +21,7 @@ const MAX_PROBLEMS = 500;
 export function parseManifest(text: string): ParsedManifest {
   if (text.length > MAX_MANIFEST_BYTES || new TextEncoder().encode(text).length > MAX_MANIFEST_BYTES)
     return refused('is larger than 1 MiB, the most that a manifest can be');
-  const tree = readYamlTree(text);
+  const tree = readYamlTree(text.replace(/^\ufeff/, ''));
   if (!tree.ok) return { ok: false, problems: inOrder(tree.problems) };
   const { root, place } = tree;
   if (root.value === null && root.source === '')
@@ -29,14 +30,12 @@ export function parseManifest(text: string): ParsedManifest {
     return refused(`must be an object with apiVersion, kind, metadata and spec, is ${kindOf(root)}`);
   const foreign = foreignProblem(root, place);
   if (foreign !== null) return { ok: false, problems: [foreign] };
-  const problems = [
+  const problems = onePerPlace([
     ...tree.problems,
-    ...onePerPlace([
-      ...referenceProblems(root, place),
-      ...schemaProblems(root, place),
-      ...uniquenessProblems(root, place),
-    ]),
-  ];
+    ...referenceProblems(root, place),
+    ...schemaProblems(root, place),
+    ...uniquenessProblems(root, place),
+  ]);
   if (problems.length > 0) return { ok: false, problems: inOrder(problems) };
   return { ok: true, manifest: root.value as Manifest };
 }

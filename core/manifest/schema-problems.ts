@@ -6,7 +6,8 @@ import { suggestValue } from './suggest-value.ts';
 import { validateManifest } from './validate.generated.ts';
 import { oneOf, shown } from './wording.ts';
 import { formatPath, keyOffsetAt, nodeAt, valueOffsetAt } from './yaml-tree.ts';
-import type { Located, PathToken, Place } from './yaml-tree.ts';
+import type { Located, PathToken } from './yaml-tree.ts';
+import type { Place } from './line-index.ts';
 
 /** What ajv reports; `messages: false` leaves the sentence to this file. */
 interface ValidationError {
@@ -20,13 +21,15 @@ interface ValidationError {
 export function schemaProblems(root: Located, place: Place): ManifestProblem[] {
   if (validateManifest(root.value)) return [];
   const errors = withoutEchoes(validateManifest.errors as ValidationError[]);
-  const unknown = errors.filter((error) => error.keyword === 'additionalProperties');
-  const meant = new Set(unknown.map((error) => `${error.instancePath}/${nearKey(error) ?? ''}`));
+  const unknown = Map.groupBy(
+    errors.filter(({ keyword }) => keyword === 'additionalProperties'),
+    ({ instancePath }) => instancePath,
+  );
+  const isMisspelt = (missing: ValidationError): boolean =>
+    (unknown.get(missing.instancePath) ?? []).some((error) => nearKey(error) === missingKey(missing));
   const context: Context = { root, place };
   return errors
-    .filter(
-      (error) => !(error.keyword === 'required' && meant.has(`${error.instancePath}/${missingKey(error)}`)),
-    )
+    .filter((error) => !(error.keyword === 'required' && isMisspelt(error)))
     .map((error) => problemOf(error, context));
 }
 

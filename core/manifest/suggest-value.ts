@@ -68,6 +68,8 @@ function numberLike(node: SchemaNode, value: unknown): string | undefined {
 function textLike(node: SchemaNode, found: Located): string | undefined {
   const source = found.source ?? '';
   const pattern = node.pattern ?? node.else?.pattern;
+  const isOtherReference = source.startsWith('$') && pattern !== FORMATS.variable.pattern;
+  if (isOtherReference) return undefined;
   if (pattern === undefined) return typeof found.value === 'string' ? undefined : JSON.stringify(source);
   const repair = REPAIRS.find(([format]) => format.pattern === pattern)?.[1];
   const repaired = repair?.(source) ?? source;

@@ -1,13 +1,12 @@
 import { isScalar, visit, type Document, type YAMLError } from 'yaml';
 import type { ManifestProblem } from './manifest.ts';
-import type { Place } from './yaml-tree.ts';
+import type { Place } from './line-index.ts';
 
 /** What the YAML library found wrong, one problem per line of the file: the first error of a line causes the others. */
 export function syntaxProblems(document: Document, text: string, place: Place): ManifestProblem[] {
   const problems: ManifestProblem[] = [];
   const lines = new Set<number>();
-  for (const error of [...document.errors, ...document.warnings]) {
-    const exhausted = error.code === 'RESOURCE_EXHAUSTION';
+  for (const error of causes(document)) {
     const start = startOf(document, error);
     const { line, column } = place(start);
     if (lines.has(line)) continue;
@@ -16,10 +15,21 @@ export function syntaxProblems(document: Document, text: string, place: Place): 
       ? 'a reference has a name after its colon, such as $env:API_KEY'
       : messageOf(error);
     problems.push({ path: '', message: `YAML: ${message}`, line, column });
-    // Every level above the one that was too deep is unclosed too.
-    if (exhausted) break;
+    if (endsReading(error)) break;
   }
   return problems;
+}
+
+/** A tab as indentation makes the lines around it wrong too; it is the one thing to correct. */
+function causes(document: Document): YAMLError[] {
+  const all = [...document.errors, ...document.warnings];
+  const tabs = all.filter((error) => error.code === 'TAB_AS_INDENT');
+  return tabs.length > 0 ? tabs : all;
+}
+
+/** After these nothing is in its place any more: the rest of the file is unexpected, every level above is unclosed. */
+function endsReading({ code }: YAMLError): boolean {
+  return code === 'RESOURCE_EXHAUSTION' || code === 'UNEXPECTED_TOKEN';
 }
 
 /** `key: $env:` is no reference to YAML but a key inside a value. */
@@ -51,6 +61,10 @@ const REWORDED: readonly [RegExp, string][] = [
   [/^All (mapping|sequence) items/, 'is not indented like the lines that it belongs to'],
   [/^Flow map /, 'an object that begins with { must end with } before the next key'],
   [/^Flow sequence /, 'a list that begins with [ must end with ] before the next key'],
+  [
+    /^Unexpected .*(at node end|in YAML stream)/s,
+    'this does not belong here: what stands before it is complete',
+  ],
   [/^Missing closing (["'])quote/, 'a quote that opens here is never closed'],
 ];
 

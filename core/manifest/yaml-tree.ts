@@ -1,5 +1,6 @@
-import { isAlias, isMap, isPair, isScalar, isSeq, LineCounter, parseDocument } from 'yaml';
+import { isAlias, isMap, isPair, isScalar, isSeq, parseDocument } from 'yaml';
 import type { Alias, Document, Node, Pair, Scalar, YAMLMap, YAMLSeq } from 'yaml';
+import { placesIn, type Place } from './line-index.ts';
 import type { ManifestProblem } from './manifest.ts';
 import { shown } from './wording.ts';
 import { syntaxProblems } from './yaml-syntax.ts';
@@ -25,15 +26,12 @@ export interface Located {
   items?: Located[];
 }
 
-export type Place = (offset: number) => { line: number; column: number };
-
 export type YamlTree =
   | { ok: true; root: Located; place: Place; problems: ManifestProblem[] }
   | { ok: false; problems: ManifestProblem[] };
 
 /** Reads one YAML 1.2 document with positions. `problems` beside a tree do not keep it from being read further. */
 export function readYamlTree(text: string): YamlTree {
-  const lineCounter = new LineCounter();
   const document = parseDocument(text, {
     version: '1.2',
     schema: 'core',
@@ -41,12 +39,8 @@ export function readYamlTree(text: string): YamlTree {
     uniqueKeys: false,
     prettyErrors: false,
     logLevel: 'error',
-    lineCounter,
   });
-  const place: Place = (offset) => {
-    const { line, col } = lineCounter.linePos(offset);
-    return { line: Math.max(line, 1), column: Math.max(col, 1) };
-  };
+  const place = placesIn(text);
   const syntax = syntaxProblems(document, text, place);
   if (syntax.length > 0) return { ok: false, problems: syntax };
   const reader = new TreeReader(place);
@@ -185,7 +179,8 @@ export function keyOffsetAt(root: Located, path: readonly PathToken[]): number {
 /** Where the value of a path begins; where nobody wrote one, its key. */
 export function valueOffsetAt(root: Located, path: readonly PathToken[]): number {
   const node = nodeAt(root, path);
-  return node === undefined || node.source === '' ? keyOffsetAt(root, path) : node.offset;
+  const isUnwritten = node?.source === '' && node.value === null;
+  return node === undefined || isUnwritten ? keyOffsetAt(root, path) : node.offset;
 }
 
 const PLAIN_KEY = /^[\w-]+$/;

@@ -1,0 +1,134 @@
+import type { Reach } from '../core/facts/facts.ts';
+import { resolveReference, type Environment, type ReferenceSources } from './references.ts';
+
+/** How a vendor's API is asked whether it is there and takes the key: the cheapest GET that needs the key. */
+interface Vendor {
+  baseUrl: string;
+  /** Appended to the base URL. */
+  path: string;
+  headers: (key: string) => Record<string, string>;
+  /** Statuses besides 401 and 403 that mean a rejected key. */
+  rejected?: readonly number[];
+}
+
+const bearer = (key: string): Record<string, string> => ({ authorization: `Bearer ${key}` });
+const openAiLike = (baseUrl: string, path = '/models'): Vendor => ({ baseUrl, path, headers: bearer });
+
+const VENDORS: Readonly<Record<string, Vendor>> = {
+  openai: openAiLike('https://api.openai.com/v1'),
+  anthropic: {
+    baseUrl: 'https://api.anthropic.com',
+    path: '/v1/models',
+    headers: (key) => ({ 'x-api-key': key, 'anthropic-version': '2023-06-01' }),
+  },
+  google: {
+    baseUrl: 'https://generativelanguage.googleapis.com',
+    path: '/v1beta/models',
+    headers: (key) => ({ 'x-goog-api-key': key }),
+    // Google answers a wrong key with 400 API_KEY_INVALID.
+    rejected: [400],
+  },
+  mistral: openAiLike('https://api.mistral.ai/v1'),
+  groq: openAiLike('https://api.groq.com/openai/v1'),
+  cohere: openAiLike('https://api.cohere.com/v1'),
+  deepseek: openAiLike('https://api.deepseek.com'),
+  xai: openAiLike('https://api.x.ai/v1'),
+  together: openAiLike('https://api.together.xyz/v1'),
+  // The list of models is public there and says nothing about the key.
+  openrouter: openAiLike('https://openrouter.ai/api/v1', '/key'),
+  ollama: openAiLike('http://localhost:11434/v1'),
+};
+
+const AZURE: Omit<Vendor, 'baseUrl'> = {
+  path: '/openai/models?api-version=2024-10-21',
+  headers: (key) => ({ 'api-key': key }),
+};
+
+/** Names that people also give the vendors above. */
+const ALIASES: Readonly<Record<string, string>> = {
+  gemini: 'google',
+  'google-genai': 'google',
+  mistralai: 'mistral',
+  'x-ai': 'xai',
+  grok: 'xai',
+  togetherai: 'together',
+  'azure-openai': 'azure',
+};
+
+export interface ModelProbe {
+  /** `spec.model` or `spec.model.fallback`. */
+  model: { provider: string; apiKey: string };
+  sources: ReferenceSources;
+  /** Milliseconds; default 5000. */
+  timeoutMs?: number;
+  signal?: AbortSignal;
+}
+
+/**
+ * Is the provider's API reachable, and does it take the key. Reachable: any answer but a rejected key and 5xx, since a
+ * 404 or 429 shows the API as well. Unknown: the key does not resolve, or no address is known for the provider.
+ * Nothing that this returns holds the key.
+ */
+export async function modelReach(probe: ModelProbe): Promise<Reach> {
+  const found = vendorOf(probe.model.provider, probe.sources.env);
+  if ('reason' in found) return { state: 'unknown', reason: found.reason };
+  const key = await resolveReference(probe.model.apiKey, probe.sources);
+  if (!key.ok) return { state: 'unknown', reason: key.reason };
+  return ask(found, key.value, probe);
+}
+
+function vendorOf(provider: string, env: Environment): Vendor | { reason: string } {
+  const folded = provider.trim().toLowerCase();
+  const name = ALIASES[folded] ?? folded;
+  const variable =
+    name === 'azure'
+      ? 'AZURE_OPENAI_ENDPOINT'
+      : `${name.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_')}_BASE_URL`;
+  const given = env[variable];
+  const known = Object.hasOwn(VENDORS, name) ? VENDORS[name] : undefined;
+  if (given === undefined || given === '')
+    return known ?? { reason: `no address is known for the provider ${provider}: set ${variable}` };
+  const url = URL.parse(given);
+  if (url === null || !/^https?:$/.test(url.protocol))
+    return { reason: `${variable} is no http: or https: URL` };
+  const baseUrl = given.replace(/\/+$/, '');
+  if (name === 'azure') return { ...AZURE, baseUrl };
+  return known === undefined ? openAiLike(baseUrl) : { ...known, baseUrl };
+}
+
+async function ask(vendor: Vendor, key: string, { timeoutMs = 5000, signal }: ModelProbe): Promise<Reach> {
+  const url = new URL(vendor.baseUrl + vendor.path);
+  const timeout = AbortSignal.timeout(timeoutMs);
+  const started = performance.now();
+  try {
+    const response = await fetch(url, {
+      headers: { accept: 'application/json', ...vendor.headers(key) },
+      // A redirect would carry the key to wherever it points.
+      redirect: 'manual',
+      signal: signal === undefined ? timeout : AbortSignal.any([timeout, signal]),
+    });
+    const latencyMs = Math.round(performance.now() - started);
+    await response.body?.cancel();
+    return verdict(vendor, { status: response.status, latencyMs, host: url.host });
+  } catch (error) {
+    return { state: 'unreachable', reason: failureOf(error, { host: url.host, timeoutMs, timeout }) };
+  }
+}
+
+function verdict(vendor: Vendor, answer: { status: number; latencyMs: number; host: string }): Reach {
+  const { status, latencyMs, host } = answer;
+  if (status === 401 || status === 403 || vendor.rejected?.includes(status) === true)
+    return { state: 'unreachable', reason: `the key was rejected: ${host} answered ${status}` };
+  if (status >= 500) return { state: 'unreachable', reason: `${host} answered ${status}` };
+  return { state: 'reachable', latencyMs };
+}
+
+function failureOf(error: unknown, about: { host: string; timeoutMs: number; timeout: AbortSignal }): string {
+  if (about.timeout.aborted) return `${about.host} did not answer within ${about.timeoutMs} ms`;
+  const cause = error instanceof Error ? error.cause : undefined;
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
+  // A key with a line feed or a character beyond Latin-1 cannot be sent at all; the error's text would show it.
+  if (error instanceof TypeError && cause === undefined)
+    return 'the key cannot be sent: it is no header value';
+  return `${about.host} cannot be reached${code === '' ? '' : `: ${code}`}`;
+}
