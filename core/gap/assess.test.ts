@@ -306,7 +306,11 @@ describe('laws', () => {
   });
   const spec = fc.record({
     tools: fc.uniqueArray(fc.constantFrom('t', 'u', 'v')).map((names) => names.map((name) => ({ name }))),
-    requires: fc.constantFrom({}, { envVars: ['A'] }, { services: [{ name: 'db', address: 'db:1' }] }),
+    requires: fc.constantFrom<NonNullable<ManifestSpec['requires']>>(
+      {},
+      { envVars: ['A'] },
+      { services: [{ name: 'db', address: 'db:1' }] },
+    ),
   });
 
   test('the score is 0..100, what its issues cost, and each property counts once', () => {

@@ -59,5 +59,5 @@ export function severityOf(
   check: { id: string; category: CheckCategory },
   criticalServices: ReadonlySet<string>,
 ): CheckSeverity {
-  return criticalServices.has(check.id) ? 'error' : SEVERITIES[check.category];
+  return criticalServices.has(check.id) ? 'error' : SEVERITIES[categoryOf(check.id) ?? check.category];
 }

@@ -1,0 +1,342 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { aManifest, NOON, someFacts } from '../../testing/facts.ts';
+import type { EnvironmentFacts, Facts, Reach } from '../facts/facts.ts';
+import type { ManifestSpec } from '../manifest/manifest.ts';
+import { check, readyOf } from './check.ts';
+import type { Check, CheckSeverity, CheckStatus, HealthReport } from './health.ts';
+
+const reportOf = (spec: Partial<ManifestSpec>, facts: Partial<Facts> = {}): HealthReport =>
+  check(aManifest(spec), someFacts({ upstream: null, ...facts }));
+
+/** `id status severity`, and the message where there is one. */
+const brief = ({ checks }: HealthReport): string[] =>
+  checks.map(({ id, status, severity, message }) =>
+    [id, status, severity, ...(message === undefined ? [] : [`(${message})`])].join(' '),
+  );
+
+const checksOf = (spec: Partial<ManifestSpec>, facts: Partial<Facts> = {}): string[] =>
+  brief(reportOf(spec, facts));
+
+const up = (latencyMs = 4): Reach => ({ state: 'reachable', latencyMs });
+const down: Reach = { state: 'unreachable', reason: 'connection refused' };
+
+describe('variables', () => {
+  const own = (...names: string[]): EnvironmentFacts => ({ kind: 'own', names: new Set(names) });
+  const declared = (partial: boolean, ...names: string[]): EnvironmentFacts => ({
+    kind: 'declared',
+    partial,
+    names: new Set(names),
+  });
+  test.each<[string, EnvironmentFacts, string]>([
+    ['set here', own('KEY'), 'env:KEY pass error'],
+    ['not set here', own('OTHER'), 'env:KEY fail error (KEY is not set in the environment)'],
+    ['listed in the container', declared(false, 'KEY'), 'env:KEY pass error'],
+    ['not listed', declared(false), "env:KEY fail error (KEY is not set in the agent's container)"],
+    ['listed beside envFrom', declared(true, 'KEY'), 'env:KEY pass error'],
+    [
+      'perhaps in envFrom',
+      declared(true),
+      'env:KEY skip error (it may come from an envFrom source of the container, which cannot be seen from here)',
+    ],
+  ])('%s', (_name, environment, expected) => {
+    expect(checksOf({ requires: { envVars: ['KEY'] } }, { environment })).toEqual([expected]);
+  });
+
+  test('each name once, wherever it is needed', () => {
+    const spec: Partial<ManifestSpec> = {
+      model: { provider: 'openai', id: 'gpt-4o', apiKey: '$env:KEY' },
+      requires: { envVars: ['KEY', 'OTHER'] },
+    };
+    const environment = own('KEY', 'OTHER');
+    expect(checksOf(spec, { environment })).toEqual(['env:KEY pass error', 'env:OTHER pass error']);
+  });
+});
+
+describe('files and secrets', () => {
+  const spec: Partial<ManifestSpec> = { prompts: { system: '$file:prompt.md', fallback: '$secret:words' } };
+  test.each<[string, Partial<Facts>, string[]]>([
+    [
+      'neither can be seen',
+      {},
+      [
+        "file:prompt.md skip warning (the agent's files cannot be seen from here)",
+        'secret:words skip warning (no secret backend can be seen from here)',
+      ],
+    ],
+    [
+      'both are there',
+      { files: new Map([['prompt.md', 'readable']]), secrets: { backend: 'env', found: new Set(['words']) } },
+      ['file:prompt.md pass warning', 'secret:words pass warning'],
+    ],
+    [
+      'neither is there',
+      { files: new Map([['prompt.md', 'unreadable']]), secrets: { backend: 'file', found: new Set() } },
+      [
+        "file:prompt.md fail warning (it cannot be read inside the manifest's folder)",
+        'secret:words fail warning (the secret backend file does not have it)',
+      ],
+    ],
+  ])('%s', (_name, facts, expected) => {
+    expect(checksOf(spec, facts)).toEqual(expected);
+  });
+});
+
+describe('what the agent connects to', () => {
+  const SPEC: Partial<ManifestSpec> = {
+    requires: {
+      services: [
+        { type: 'redis', address: 'redis:6379' },
+        { name: 'db', type: 'postgres', address: 'db:5432', critical: true },
+        { name: 'queue', type: 'nats' },
+      ],
+    },
+    mcp: {
+      servers: [
+        { name: 'files', transport: 'stdio', command: 'mcp-files' },
+        { name: 'web', transport: 'http', url: 'http://web:9000/mcp' },
+        { name: 'maps', host: 'maps', port: 7000 },
+        { name: 'odd' },
+      ],
+    },
+    memory: {
+      backend: 'redis',
+      shortTerm: { backend: 'in-memory' },
+      longTerm: { backend: 'postgres', connectionString: 'postgres://pg/agent' },
+      vector: { backend: 'qdrant' },
+    },
+    observability: { tracing: { backend: 'langfuse', endpoint: 'https://traces.example' } },
+  };
+  const IDS = [
+    'service:redis',
+    'service:db',
+    'mcp:web',
+    'mcp:maps',
+    'memory:backend',
+    'memory:longTerm',
+    'tracing:langfuse',
+  ];
+  const nowhere = '(the manifest gives it no address)';
+
+  test('passes where it is reachable, and skips where there is no address', () => {
+    expect(checksOf(SPEC, { reach: new Map(IDS.map((id) => [id, up()])) })).toEqual([
+      'service:redis pass warning',
+      'service:db pass error',
+      `service:queue skip warning ${nowhere}`,
+      'mcp:files skip warning (a stdio server is started by the agent and has no address)',
+      'mcp:web pass warning',
+      'mcp:maps pass warning',
+      `mcp:odd skip warning ${nowhere}`,
+      'memory:backend pass warning',
+      `memory:shortTerm skip warning ${nowhere}`,
+      'memory:longTerm pass warning',
+      `memory:vector skip warning ${nowhere}`,
+      'tracing:langfuse pass info',
+    ]);
+  });
+
+  test.each<[string, Reach | undefined, Partial<Check>]>([
+    ['reachable', up(7), { status: 'pass', latencyMs: 7 }],
+    [
+      'unreachable',
+      down,
+      {
+        status: 'fail',
+        message: 'connection refused',
+        remediation: 'Check that it runs, and that the address in the manifest is right.',
+      },
+    ],
+    ['not known', { state: 'unknown', reason: 'no key' }, { status: 'skip', message: 'no key' }],
+    ['not probed', undefined, { status: 'skip', message: 'it was not probed' }],
+  ])('a service that is %s', (_name, reach, expected) => {
+    const spec = { requires: { services: [{ name: 'db', address: 'db:5432' }] } };
+    const { checks } = reportOf(spec, { reach: new Map(reach && [['service:db', reach]]) });
+    expect(checks).toEqual([{ id: 'service:db', category: 'service', severity: 'warning', ...expected }]);
+  });
+
+  test('is skipped with the reason while the variable of its address is not set, whatever a probe says', () => {
+    const spec = { requires: { services: [{ name: 'db', address: '$env:DB' }] } };
+    expect(checksOf(spec, { reach: new Map([['service:db', up()]]) })).toEqual([
+      'env:DB fail error (DB is not set in the environment)',
+      'service:db skip warning (it needs env:DB, which failed)',
+    ]);
+  });
+
+  test('is skipped while the secret of its address cannot be seen, unless the probe reached it', () => {
+    const spec = { requires: { services: [{ name: 'db', address: '$secret:db' }] } };
+    const secret = 'secret:db skip warning (no secret backend can be seen from here)';
+    expect(checksOf(spec)).toEqual([
+      secret,
+      'service:db skip warning (it needs secret:db, which cannot be checked here)',
+    ]);
+    expect(checksOf(spec, { reach: new Map([['service:db', up()]]) })).toEqual([
+      secret,
+      'service:db pass warning',
+    ]);
+  });
+});
+
+describe('the model', () => {
+  const spec: Partial<ManifestSpec> = {
+    model: {
+      provider: 'openai',
+      id: 'gpt-4o',
+      apiKey: '$env:KEY',
+      fallback: { provider: 'anthropic', id: 'claude', apiKey: '$env:KEY2' },
+    },
+  };
+  const environment: EnvironmentFacts = { kind: 'own', names: new Set(['KEY']) };
+  test('is checked only where it was asked, the fallback like the first', () => {
+    expect(checksOf(spec, { environment }).filter((line) => line.startsWith('model:'))).toEqual([]);
+    const reach = new Map([
+      ['model:openai/gpt-4o', down],
+      ['model:anthropic/claude', up()],
+    ]);
+    expect(checksOf(spec, { environment, reach }).filter((line) => line.startsWith('model:'))).toEqual([
+      'model:openai/gpt-4o fail error (connection refused)',
+      'model:anthropic/claude skip error (it needs env:KEY2, which failed)',
+    ]);
+  });
+});
+
+describe('tools', () => {
+  const spec = { tools: [{ name: 'search' }, { name: 'order' }] };
+  test.each<[string, Partial<Facts>, string[]]>([
+    ['cannot be seen by a sidecar', {}, []],
+    [
+      'are skipped without a registry',
+      { registeredTools: null },
+      [
+        'tool:search skip info (no tool registry was given to the reporter)',
+        'tool:order skip info (no tool registry was given to the reporter)',
+      ],
+    ],
+    [
+      'pass when registered and fail when not',
+      { registeredTools: new Set(['search']) },
+      ['tool:search pass info', 'tool:order fail info (it is declared but not registered)'],
+    ],
+  ])('%s', (_name, facts, expected) => {
+    expect(checksOf(spec, facts)).toEqual(expected);
+  });
+});
+
+describe("the agent's own report", () => {
+  const made = (id: string, status: CheckStatus, severity: CheckSeverity = 'info'): Check => ({
+    id,
+    category: 'service',
+    status,
+    severity,
+  });
+  const spec = {
+    requires: { services: [{ name: 'db', address: 'db:1', critical: true }], envVars: ['KEY'] },
+  };
+
+  test('counts instead of what the sidecar could guess, with severities of this product', () => {
+    const checks = [
+      made('service:db', 'fail'),
+      made('service:x', 'fail', 'error'),
+      made('memory:vector', 'pass'),
+    ];
+    expect(checksOf(spec, { agentReport: { checks } })).toEqual([
+      'service:db fail error',
+      'service:x fail warning',
+      'memory:vector pass warning',
+    ]);
+  });
+
+  test("cannot speak for its own port, which is the sidecar's word", () => {
+    const report = reportOf(spec, {
+      agentReport: { checks: [made('agent:upstream', 'pass')] },
+      upstream: down,
+    });
+    expect(report.checks).toEqual([
+      {
+        id: 'agent:upstream',
+        category: 'service',
+        severity: 'warning',
+        status: 'fail',
+        message: 'connection refused',
+        remediation: "Check that the agent's process runs and listens on the port that UPSTREAM_URL names.",
+      },
+    ]);
+    expect(report.status).toBe('degraded');
+  });
+
+  test('cannot hide a failure behind a second result of the same id', () => {
+    const checks = [
+      made('tool:a', 'fail'),
+      made('tool:a', 'pass'),
+      made('tool:b', 'pass'),
+      made('tool:b', 'skip'),
+    ];
+    expect(checksOf(spec, { agentReport: { checks } })).toEqual(['tool:a fail info', 'tool:b skip info']);
+  });
+});
+
+describe('status and summary', () => {
+  const made = (status: CheckStatus, severity: 'error' | 'warning' | 'info', index: number): Check => ({
+    id: `${{ error: 'env', warning: 'memory', info: 'tool' }[severity]}:${index}`,
+    category: { error: 'env' as const, warning: 'memory' as const, info: 'tool' as const }[severity],
+    status,
+    severity: 'info',
+  });
+  const ofStatus = (...checks: ['pass' | 'fail' | 'skip', CheckSeverity][]): HealthReport =>
+    reportOf(
+      {},
+      { agentReport: { checks: checks.map(([status, severity], index) => made(status, severity, index)) } },
+    );
+
+  test.each<[['pass' | 'fail' | 'skip', CheckSeverity][], string, string]>([
+    [[], 'healthy', 'ready'],
+    [[['pass', 'error']], 'healthy', 'ready'],
+    [[['skip', 'error']], 'healthy', 'ready'],
+    [[['fail', 'info']], 'healthy', 'ready'],
+    [[['fail', 'warning']], 'degraded', 'degraded'],
+    [[['fail', 'error']], 'unhealthy', 'not-ready'],
+    [
+      [
+        ['fail', 'warning'],
+        ['fail', 'error'],
+      ],
+      'unhealthy',
+      'not-ready',
+    ],
+  ])('%j is %s, said as %s', (checks, status, ready) => {
+    const report = ofStatus(...checks);
+    expect(report.status).toBe(status);
+    expect(readyOf(report, 'agent-sdk')).toEqual({ ...report, status: ready, source: 'agent-sdk' });
+  });
+
+  test('the report is whole, and every check is in one number', () => {
+    const report = ofStatus(
+      ['pass', 'info'],
+      ['fail', 'error'],
+      ['fail', 'warning'],
+      ['fail', 'info'],
+      ['skip', 'error'],
+    );
+    expect({ ...report, checks: report.checks.length }).toEqual({
+      agentName: 'shop',
+      timestamp: NOON.toISOString(),
+      status: 'unhealthy',
+      summary: { passed: 1, failed: 1, warnings: 2, skipped: 1 },
+      checks: 5,
+    });
+  });
+
+  test('the four numbers add up to the number of checks', () => {
+    const results = fc.array(
+      fc.tuple(
+        fc.constantFrom<CheckStatus>('pass', 'fail', 'skip'),
+        fc.constantFrom<CheckSeverity>('error', 'warning', 'info'),
+      ),
+    );
+    fc.assert(
+      fc.property(results, (some) => {
+        const { summary, checks } = ofStatus(...some);
+        expect(summary.passed + summary.failed + summary.warnings + summary.skipped).toBe(checks.length);
+      }),
+    );
+  });
+});
