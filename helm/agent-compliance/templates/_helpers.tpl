@@ -1,0 +1,117 @@
+{{/* Name of everything: the release's name, with the chart's where the release is called otherwise. 48 characters leave room for the suffixes. */}}
+{{- define "ac.fullname" -}}
+{{- if contains .Chart.Name .Release.Name -}}
+{{- .Release.Name | trunc 48 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name .Chart.Name | trunc 48 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Labels of every object; called with (list $ "part"), the part empty for what belongs to none. */}}
+{{- define "ac.labels" -}}
+{{- $root := index . 0 -}}
+{{- $part := index . 1 -}}
+{{ include "ac.selector" . }}
+app.kubernetes.io/version: {{ $root.Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ $root.Release.Service }}
+app.kubernetes.io/part-of: agent-compliance
+helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_" }}
+{{- end -}}
+
+{{- define "ac.selector" -}}
+{{- $root := index . 0 -}}
+{{- $part := index . 1 -}}
+app.kubernetes.io/name: {{ $root.Chart.Name }}
+app.kubernetes.io/instance: {{ $root.Release.Name }}
+{{- if $part }}
+app.kubernetes.io/component: {{ $part }}
+{{- end }}
+{{- end -}}
+
+{{/* Image name without tag; called with (list $ .Values.<part>.image). */}}
+{{- define "ac.repository" -}}
+{{- $registry := (index . 0).Values.image.registry | trimSuffix "/" -}}
+{{- if $registry }}{{ $registry }}/{{ end -}}
+{{- (index . 1).repository -}}
+{{- end -}}
+
+{{/* Image reference; called the same way. */}}
+{{- define "ac.image" -}}
+{{- $image := index . 1 -}}
+{{- include "ac.repository" . -}}
+{{- if $image.digest }}@{{ $image.digest }}{{ else }}:{{ $image.tag | default (index . 0).Chart.AppVersion }}{{ end -}}
+{{- end -}}
+
+{{/* Namespaces without injection, as a JSON list. */}}
+{{- define "ac.excludedNamespaces" -}}
+{{- concat (list "kube-system" .Release.Namespace) .Values.webhook.excludedNamespaces | uniq | toJson -}}
+{{- end -}}
+
+{{- define "ac.adminSecret" -}}
+{{- .Values.adminKey.existingSecret | default (printf "%s-admin" (include "ac.fullname" .)) -}}
+{{- end -}}
+
+{{/* A heap of half the memory limit, where the limit is in Mi or Gi; the rest is Node's own. */}}
+{{- define "ac.nodeOptions" -}}
+{{- $limit := toString .resources.limits.memory -}}
+{{- if regexMatch "^[0-9]+Mi$" $limit -}}
+--max-old-space-size={{ div (trimSuffix "Mi" $limit | int) 2 }}
+{{- else if regexMatch "^[0-9]+Gi$" $limit -}}
+--max-old-space-size={{ mul (trimSuffix "Gi" $limit | int) 512 }}
+{{- end -}}
+{{- end -}}
+
+{{/* Environment that every process reads. */}}
+{{- define "ac.commonEnv" -}}
+- name: LOG_LEVEL
+  value: {{ .logLevel }}
+- name: LOG_FORMAT
+  value: json
+{{- with include "ac.nodeOptions" . }}
+- name: NODE_OPTIONS
+  value: {{ . }}
+{{- end }}
+{{- end -}}
+
+{{/* The restricted Pod Security profile, and a root file system that nobody writes to. */}}
+{{- define "ac.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+fsGroup: 65532
+seccompProfile: { type: RuntimeDefault }
+{{- end -}}
+
+{{- define "ac.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: { drop: [ALL] }
+{{- end -}}
+
+{{/* Where a pod may run; called with (list $ .Values.<part> "part"). */}}
+{{- define "ac.scheduling" -}}
+{{- $root := index . 0 -}}
+{{- $values := index . 1 -}}
+{{- $part := index . 2 -}}
+{{- with $values.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- with $values.nodeSelector }}
+nodeSelector: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $values.tolerations }}
+tolerations: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- if $values.affinity }}
+affinity: {{- toYaml $values.affinity | nindent 2 }}
+{{- else if gt (int $values.replicas) 1 }}
+affinity:
+  podAntiAffinity:
+    preferredDuringSchedulingIgnoredDuringExecution:
+      - weight: 100
+        podAffinityTerm:
+          topologyKey: kubernetes.io/hostname
+          labelSelector:
+            matchLabels: {{- include "ac.selector" (list $root $part) | nindent 14 }}
+{{- end }}
+{{- end -}}
