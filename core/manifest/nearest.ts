@@ -1,18 +1,23 @@
 const LONGEST = 64;
 
-/** How many typing mistakes (insert, delete, replace, swap of neighbours) lie between two words. */
-function distance(a: string, b: string): number {
+/** How many typing mistakes (insert, delete, replace, swap of neighbours) lie between two words; over `limit`: some number over it. */
+function distance(a: string, b: string, limit: number): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, column) => column);
   for (let row = 1; row <= a.length; row += 1) {
     const current = [row];
+    let least = row;
     for (let column = 1; column <= b.length; column += 1) {
-      const replaced = at(last, column - 1) + (a[row - 1] === b[column - 1] ? 0 : 1);
-      let best = Math.min(at(last, column) + 1, at(current, column - 1) + 1, replaced);
-      if (row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1])
-        best = Math.min(best, at(beforeLast, column - 2) + 1);
+      const isSame = a[row - 1] === b[column - 1];
+      let best = at(last, column - 1) + (isSame ? 0 : 1);
+      if (at(last, column) < best) best = at(last, column) + 1;
+      if (at(current, column - 1) < best) best = at(current, column - 1) + 1;
+      const isSwap = row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1];
+      if (isSwap && at(beforeLast, column - 2) < best) best = at(beforeLast, column - 2) + 1;
       current.push(best);
+      if (best < least) least = best;
     }
+    if (least > limit) return least;
     [beforeLast, last] = [last, current];
   }
   return at(last, b.length);
@@ -32,7 +37,7 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
   for (const candidate of candidates) {
     const other = folded(candidate);
     if (Math.abs(other.length - wanted.length) > allowed) continue;
-    const mistakes = distance(wanted, other);
+    const mistakes = distance(wanted, other, allowed);
     // Two short words that share nothing are not near, however few letters they have.
     if (mistakes < fewest && mistakes < Math.max(wanted.length, 2)) [best, fewest] = [candidate, mistakes];
   }
