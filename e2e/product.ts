@@ -11,11 +11,16 @@ export const ADMIN_KEY = 'an-admin-key-for-this-suite-only';
 
 /** Chart values that name the images the cluster can run. */
 export function valuesFor(cluster: Cluster): Record<string, unknown> {
-  const [, registry = '', , tag = ''] =
-    /^(.*?)\/([^:]*\/)?operator:(.*)$/.exec(cluster.imageRef('operator')) ?? [];
+  const image = (part: string) => {
+    const reference = cluster.imageRef(part);
+    const colon = reference.lastIndexOf(':');
+    return { image: { repository: reference.slice(0, colon), tag: reference.slice(colon + 1) } };
+  };
   return {
-    image: { registry, tag, pullPolicy: 'IfNotPresent' },
-    controlPlane: { adminKey: ADMIN_KEY },
-    sidecar: { heartbeatSeconds: HEARTBEAT_SECONDS },
+    adminKey: { value: ADMIN_KEY },
+    operator: image('operator'),
+    webhook: image('webhook'),
+    controlPlane: image('control-plane'),
+    sidecar: { ...image('sidecar'), heartbeatSeconds: HEARTBEAT_SECONDS },
   };
 }
