@@ -14,30 +14,32 @@ interface Vendor {
 const bearer = (key: string): Record<string, string> => ({ authorization: `Bearer ${key}` });
 const openAiLike = (baseUrl: string, path = '/models'): Vendor => ({ baseUrl, path, headers: bearer });
 
-const VENDORS: Readonly<Record<string, Vendor>> = {
-  openai: openAiLike('https://api.openai.com/v1'),
-  anthropic: {
-    baseUrl: 'https://api.anthropic.com',
-    path: '/v1/models',
-    headers: (key) => ({ 'x-api-key': key, 'anthropic-version': '2023-06-01' }),
-  },
-  google: {
-    baseUrl: 'https://generativelanguage.googleapis.com',
-    path: '/v1beta/models',
-    headers: (key) => ({ 'x-goog-api-key': key }),
-    // Google answers a wrong key with 400 API_KEY_INVALID.
-    rejected: [400],
-  },
-  mistral: openAiLike('https://api.mistral.ai/v1'),
-  groq: openAiLike('https://api.groq.com/openai/v1'),
-  cohere: openAiLike('https://api.cohere.com/v1'),
-  deepseek: openAiLike('https://api.deepseek.com'),
-  xai: openAiLike('https://api.x.ai/v1'),
-  together: openAiLike('https://api.together.xyz/v1'),
-  // The list of models is public there and says nothing about the key.
-  openrouter: openAiLike('https://openrouter.ai/api/v1', '/key'),
-  ollama: openAiLike('http://localhost:11434/v1'),
-};
+const VENDORS: ReadonlyMap<string, Vendor> = new Map(
+  Object.entries({
+    openai: openAiLike('https://api.openai.com/v1'),
+    anthropic: {
+      baseUrl: 'https://api.anthropic.com',
+      path: '/v1/models',
+      headers: (key) => ({ 'x-api-key': key, 'anthropic-version': '2023-06-01' }),
+    },
+    google: {
+      baseUrl: 'https://generativelanguage.googleapis.com',
+      path: '/v1beta/models',
+      headers: (key) => ({ 'x-goog-api-key': key }),
+      // Google answers a wrong key with 400 API_KEY_INVALID.
+      rejected: [400],
+    },
+    mistral: openAiLike('https://api.mistral.ai/v1'),
+    groq: openAiLike('https://api.groq.com/openai/v1'),
+    cohere: openAiLike('https://api.cohere.com/v1'),
+    deepseek: openAiLike('https://api.deepseek.com'),
+    xai: openAiLike('https://api.x.ai/v1'),
+    together: openAiLike('https://api.together.xyz/v1'),
+    // The list of models is public there and says nothing about the key.
+    openrouter: openAiLike('https://openrouter.ai/api/v1', '/key'),
+    ollama: openAiLike('http://localhost:11434/v1'),
+  }),
+);
 
 const AZURE: Omit<Vendor, 'baseUrl'> = {
   path: '/openai/models?api-version=2024-10-21',
@@ -45,15 +47,15 @@ const AZURE: Omit<Vendor, 'baseUrl'> = {
 };
 
 /** Names that people also give the vendors above. */
-const ALIASES: Readonly<Record<string, string>> = {
-  gemini: 'google',
-  'google-genai': 'google',
-  mistralai: 'mistral',
-  'x-ai': 'xai',
-  grok: 'xai',
-  togetherai: 'together',
-  'azure-openai': 'azure',
-};
+const ALIASES: ReadonlyMap<string, string> = new Map([
+  ['gemini', 'google'],
+  ['google-genai', 'google'],
+  ['mistralai', 'mistral'],
+  ['x-ai', 'xai'],
+  ['grok', 'xai'],
+  ['togetherai', 'together'],
+  ['azure-openai', 'azure'],
+]);
 
 export interface ModelProbe {
   /** `spec.model` or `spec.model.fallback`. */
@@ -79,13 +81,13 @@ export async function modelReach(probe: ModelProbe): Promise<Reach> {
 
 function vendorOf(provider: string, env: Environment): Vendor | { reason: string } {
   const folded = provider.trim().toLowerCase();
-  const name = ALIASES[folded] ?? folded;
+  const name = ALIASES.get(folded) ?? folded;
   const variable =
     name === 'azure'
       ? 'AZURE_OPENAI_ENDPOINT'
       : `${name.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_')}_BASE_URL`;
   const given = env[variable];
-  const known = Object.hasOwn(VENDORS, name) ? VENDORS[name] : undefined;
+  const known = VENDORS.get(name);
   if (given === undefined || given === '')
     return known ?? { reason: `no address is known for the provider ${provider}: set ${variable}` };
   const url = URL.parse(given);
@@ -96,12 +98,12 @@ function vendorOf(provider: string, env: Environment): Vendor | { reason: string
   return known === undefined ? openAiLike(baseUrl) : { ...known, baseUrl };
 }
 
-async function ask(vendor: Vendor, key: string, { timeoutMs = 5000, signal }: ModelProbe): Promise<Reach> {
-  const url = new URL(vendor.baseUrl + vendor.path);
+async function ask(vendor: Vendor, key: string, probe: ModelProbe): Promise<Reach> {
+  const { model, timeoutMs = 5000, signal } = probe;
   const timeout = AbortSignal.timeout(timeoutMs);
   const started = performance.now();
   try {
-    const response = await fetch(url, {
+    const response = await fetch(vendor.baseUrl + vendor.path, {
       headers: { accept: 'application/json', ...vendor.headers(key) },
       // A redirect would carry the key to wherever it points.
       redirect: 'manual',
@@ -109,26 +111,32 @@ async function ask(vendor: Vendor, key: string, { timeoutMs = 5000, signal }: Mo
     });
     const latencyMs = Math.round(performance.now() - started);
     await response.body?.cancel();
-    return verdict(vendor, { status: response.status, latencyMs, host: url.host });
+    return verdict(vendor, { status: response.status, latencyMs, provider: model.provider });
   } catch (error) {
-    return { state: 'unreachable', reason: failureOf(error, { host: url.host, timeoutMs, timeout }) };
+    return {
+      state: 'unreachable',
+      reason: failureOf(error, { provider: model.provider, timeoutMs, timeout }),
+    };
   }
 }
 
-function verdict(vendor: Vendor, answer: { status: number; latencyMs: number; host: string }): Reach {
-  const { status, latencyMs, host } = answer;
+function verdict(vendor: Vendor, answer: { status: number; latencyMs: number; provider: string }): Reach {
+  const { status, latencyMs, provider } = answer;
   if (status === 401 || status === 403 || vendor.rejected?.includes(status) === true)
-    return { state: 'unreachable', reason: `the key was rejected: ${host} answered ${status}` };
-  if (status >= 500) return { state: 'unreachable', reason: `${host} answered ${status}` };
+    return { state: 'unreachable', reason: `the key was rejected: ${provider} answered ${status}` };
+  if (status >= 500) return { state: 'unreachable', reason: `${provider} answered ${status}` };
   return { state: 'reachable', latencyMs };
 }
 
-function failureOf(error: unknown, about: { host: string; timeoutMs: number; timeout: AbortSignal }): string {
-  if (about.timeout.aborted) return `${about.host} did not answer within ${about.timeoutMs} ms`;
-  const cause = error instanceof Error ? error.cause : undefined;
-  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
+/** Names the provider and not its address: reports are public, a gateway's address may not be. */
+function failureOf(
+  error: unknown,
+  about: { provider: string; timeoutMs: number; timeout: AbortSignal },
+): string {
+  if (about.timeout.aborted) return `${about.provider} did not answer within ${about.timeoutMs} ms`;
+  // By shape, not by class: an error may come from another realm (a test, a worker of the agent's server).
+  const { name, cause } = error as { name?: string; cause?: { code?: string } };
   // A key with a line feed or a character beyond Latin-1 cannot be sent at all; the error's text would show it.
-  if (error instanceof TypeError && cause === undefined)
-    return 'the key cannot be sent: it is no header value';
-  return `${about.host} cannot be reached${code === '' ? '' : `: ${code}`}`;
+  if (name === 'TypeError' && cause === undefined) return 'the key cannot be sent: it is no header value';
+  return `${about.provider} cannot be reached${cause?.code === undefined ? '' : `: ${cause.code}`}`;
 }

@@ -50,10 +50,12 @@ async function readBytes(path: string): Promise<{ bytes: Buffer } | { refusal: s
     }
     return { refusal: 'is larger than 1 MiB, the most that a manifest can be' };
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+    const code = codeOf(error);
     return { refusal: REFUSALS[code] ?? `cannot be read: ${code || String(error)}` };
   }
 }
+
+const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? '';
 
 function decode(bytes: Buffer): string | null {
   if (bytes.includes(0)) return null;
@@ -177,6 +179,6 @@ async function signatureOf(path: string): Promise<string> {
     const { dev, ino, size, mtimeMs, ctimeMs } = await stat(path);
     return [dev, ino, size, mtimeMs, ctimeMs].join(':');
   } catch (error) {
-    return error instanceof Error && 'code' in error ? String(error.code) : '';
+    return codeOf(error);
   }
 }
