@@ -157,8 +157,9 @@ class Sender implements HeartbeatSender {
     let heartbeat: Heartbeat;
     let bearer: string;
     try {
-      heartbeat = await this.#options.compose(beat);
+      // First, since it is cheap: without a token nothing has to be probed.
       bearer = await this.#bearer.current();
+      heartbeat = await this.#options.compose(beat);
     } catch (error) {
       return { kind: 'failed', reason: describe(error) };
     }

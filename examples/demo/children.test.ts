@@ -1,0 +1,81 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { Children } from './children.ts';
+
+let folder: string;
+let crashes: Error[];
+let children: Children;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'children-'));
+  crashes = [];
+  children = new Children(folder, (error) => crashes.push(error));
+});
+afterEach(async () => {
+  await children.close();
+  rmSync(folder, { recursive: true });
+});
+
+function start(source: string, env: Record<string, string> = {}): void {
+  const program = join(folder, 'program.mjs');
+  writeFileSync(program, source);
+  children.start({ name: 'part', program, env });
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  const deadline = Date.now() + 10_000;
+  while (!condition()) {
+    if (Date.now() > deadline) throw new Error('the condition did not come true');
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const pidFile = (): string => join(folder, 'pid');
+const WRITE_PID = `import { writeFileSync } from 'node:fs';
+writeFileSync(process.env.PID_FILE, String(process.pid));
+setInterval(() => {}, 1000);`;
+
+describe('a process of the demo', () => {
+  test('that ends by itself is a crash, with the end of its log', async () => {
+    start(`console.error('first'); console.error('cannot go on'); process.exitCode = 3;`);
+    await until(() => crashes.length > 0);
+    expect(crashes.map(({ message }) => message)).toEqual([
+      'part ended by itself (exit code 3); its log ends with\n  first\n  cannot go on',
+    ]);
+  });
+
+  test('is ended by close, without being called a crash', async () => {
+    start(WRITE_PID, { PID_FILE: pidFile() });
+    await until(() => existsSync(pidFile()));
+    const pid = Number(readFileSync(pidFile(), 'utf8'));
+    await children.close();
+    expect([isAlive(pid), crashes]).toEqual([false, []]);
+  });
+
+  test('sees nothing of the environment but what it is given', async () => {
+    process.env['PLATFORM_URL'] = 'http://elsewhere';
+    start(`console.log(JSON.stringify(Object.keys(process.env).sort())); setInterval(() => {}, 1000);`, {
+      MINE: '1',
+    });
+    delete process.env['PLATFORM_URL'];
+    const log = join(folder, 'part.log');
+    await until(() => existsSync(log) && readFileSync(log, 'utf8').includes(']'));
+    expect(JSON.parse(readFileSync(log, 'utf8'))).toEqual(['LOG_FORMAT', 'MINE', 'PATH']);
+  });
+
+  test('cannot be started while the others are being ended', async () => {
+    await children.close();
+    expect(() => start('')).toThrow('the demo is ending');
+  });
+});

@@ -1,0 +1,137 @@
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+
+const run = promisify(execFile);
+const MAIN = join(import.meta.dirname, 'main.ts');
+
+let folder: string;
+let demo: ChildProcess;
+let output: { stdout: string; stderr: string };
+let exited: Promise<number | null>;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'demo-test-'));
+});
+afterEach(async () => {
+  demo.kill('SIGTERM');
+  await exited;
+  rmSync(folder, { recursive: true });
+});
+
+function startDemo(env: Record<string, string>): void {
+  output = { stdout: '', stderr: '' };
+  // TMPDIR: whatever the demo leaves behind is seen in a folder of the test's own.
+  demo = spawn(process.execPath, [MAIN], {
+    env: { PATH: process.env['PATH'] ?? '', TMPDIR: folder, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  demo.stdout?.on('data', (chunk: Buffer) => (output.stdout += chunk.toString()));
+  demo.stderr?.on('data', (chunk: Buffer) => (output.stderr += chunk.toString()));
+  exited = new Promise((resolve) => demo.once('exit', resolve));
+}
+
+async function shown(text: string): Promise<void> {
+  const deadline = Date.now() + 60_000;
+  while (!output.stdout.includes(text)) {
+    if (Date.now() > deadline || demo.exitCode !== null)
+      throw new Error(`${text} was not shown:\n${output.stdout}\n${output.stderr}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+const isListening = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => resolve(false));
+  });
+
+/** Every port that the demo named, and whether somebody still listens there; and every file that it made. */
+async function leftBehind(): Promise<{ named: number; listening: number[]; files: string[] }> {
+  const ports = new Set([...output.stdout.matchAll(/127\.0\.0\.1:(\d+)/g)].map(([, port]) => Number(port)));
+  const states = await Promise.all([...ports].map(async (port) => [port, await isListening(port)] as const));
+  return {
+    named: ports.size,
+    listening: states.filter(([, listening]) => listening).map(([port]) => port),
+    files: readdirSync(folder),
+  };
+}
+
+async function curl(line: string): Promise<unknown> {
+  const { stdout } = await run('/bin/sh', ['-c', line], { timeout: 10_000 });
+  return JSON.parse(stdout) as unknown;
+}
+
+describe('make demo ONCE=1', () => {
+  test('shows a fleet with true phases, grades, scores and tokens, says why, and leaves nothing behind', async () => {
+    startDemo({ ONCE: '1' });
+    expect([await exited, output.stderr]).toEqual([0, '']);
+    const table = /^NAME .*\n(?:.+\n)+/m.exec(output.stdout)?.[0].trimEnd().split('\n') ?? [];
+    expect(table.map((line) => line.replaceAll(/ {2,}/g, ' ').replace(/\d+ \d+s$/, 'N Ns'))).toEqual([
+      'NAME PHASE GRADE SCORE TOKENS CHECKED',
+      'compliant Healthy A 100 N Ns',
+      'gappy Degraded C 65 N Ns',
+      'misbehaving Healthy D 50 N Ns',
+    ]);
+    expect(output.stdout).toMatch(/^misbehaving lost 50 points:$/m);
+    expect(output.stdout).toMatch(/^compliant lost no points$/m);
+    expect(output.stdout).toMatch(/^ {2}-20 {2}service:orders-db /m);
+    expect(output.stdout).toMatch(/^ {2}-20 {2}guardrails\.input\.pii-detector /m);
+    expect(output.stdout).not.toContain('\u001b');
+    expect(await leftBehind()).toEqual({ named: 10, listening: [], files: [] });
+  }, 60_000);
+});
+
+describe('make demo', () => {
+  test('stays with commands that work, until Ctrl-C, and leaves nothing behind', async () => {
+    startDemo({});
+    await shown('Ctrl-C ends it all.');
+    const lines = [...output.stdout.matchAll(/^ {2}(curl .*)$/gm)].map(([, line]) => line ?? '');
+    expect(lines).toHaveLength(6);
+    const [agents, gap, chat, audit, ownGap, ready] = await Promise.all(lines.map(curl));
+    expect((agents as { agentName: string }[]).map(({ agentName }) => agentName).sort()).toEqual([
+      'compliant',
+      'gappy',
+      'misbehaving',
+    ]);
+    expect(gap).toMatchObject({ score: 50, grade: 'D', source: 'agent-sdk' });
+    expect(chat).toMatchObject({ response: expect.stringMatching(/order A-17/) });
+    expect(audit).toEqual([expect.objectContaining({ requestId: expect.any(String) })]);
+    expect(ownGap).toMatchObject({ source: 'agent-sdk', grade: 'D' });
+    expect(ready).toMatchObject({ status: 'ready', source: 'agent-sdk' });
+    demo.kill('SIGINT');
+    expect([await exited, output.stderr]).toEqual([0, '']);
+    expect(await leftBehind()).toMatchObject({ listening: [], files: [] });
+  }, 60_000);
+
+  test('ends with the reason when one of its processes does, and leaves nothing behind', async () => {
+    startDemo({});
+    await shown('Ctrl-C ends it all.');
+    const { stdout } = await run('ps', ['-A', '-o', 'pid=,ppid=,args=']);
+    const agent = stdout
+      .split('\n')
+      .map((line) => line.trim().split(/\s+/))
+      .find(
+        ([, parent, ...args]) => Number(parent) === demo.pid && args.join(' ').includes('example-agents'),
+      );
+    process.kill(Number(agent?.[0]), 'SIGKILL');
+    expect(await exited).toBe(1);
+    expect(output.stderr).toMatch(/^the demo fails: agent-\w+ ended by itself \(SIGKILL\)/);
+    expect(await leftBehind()).toMatchObject({ listening: [], files: [] });
+  }, 60_000);
+
+  test('that is interrupted while it starts leaves nothing behind either', async () => {
+    startDemo({});
+    await shown('control plane on');
+    demo.kill('SIGINT');
+    expect([await exited, output.stderr]).toEqual([1, 'the demo fails: stopped by SIGINT\n']);
+    expect(await leftBehind()).toMatchObject({ listening: [], files: [] });
+  }, 60_000);
+});

@@ -1,0 +1,56 @@
+import { expect, test } from '@jest/globals';
+import { differences, type Seen } from './expectations.ts';
+
+function seen(
+  overrides: { row?: Partial<Seen['row']>; properties?: string[] } & Omit<Partial<Seen>, 'row'> = {},
+): Seen {
+  const { row, properties = ['service:orders-db', 'auditable', 'evaluated'], ...rest } = overrides;
+  return {
+    row: {
+      agentName: 'gappy',
+      phase: 'Degraded',
+      grade: 'C',
+      score: 65,
+      tokens: 90,
+      lastSeen: '2026-03-01T10:00:00Z',
+      ...row,
+    },
+    gap: {
+      score: 65,
+      grade: 'C',
+      source: 'agent-sdk',
+      issues: properties.map((property) => ({
+        severity: 'low',
+        property,
+        description: 'd',
+        recommendation: 'r',
+      })),
+    },
+    upstreamTokens: 90,
+    clientTokens: 90,
+    ...rest,
+  };
+}
+
+test.each<[string, Seen, string[]]>([
+  ['nothing', seen(), []],
+  ['the phase', seen({ row: { phase: 'Healthy' } }), ['gappy: phase is Healthy, not Degraded']],
+  [
+    'grade and score',
+    seen({ row: { grade: 'B', score: 80 } }),
+    ['gappy: grade is B, not C', 'gappy: score is 80, not 65'],
+  ],
+  [
+    'an issue',
+    seen({ properties: ['auditable', 'evaluated'] }),
+    ['gappy: issues is auditable, evaluated, not auditable, evaluated, service:orders-db'],
+  ],
+  ['tokens not told yet', seen({ row: { tokens: 80 } }), ['gappy: tokens is 80, not 90']],
+  [
+    'tokens that the agent counted otherwise than its client',
+    seen({ clientTokens: 91 }),
+    ['gappy: tokens that the upstream counted is 90, not 91'],
+  ],
+])('%s that is wrong is said', (_name, agent, sentences) => {
+  expect(differences('gappy', agent)).toEqual(sentences);
+});

@@ -1,0 +1,61 @@
+import type { GapReport } from '../../core/gap/gap.ts';
+import type { AgentRow } from './control-plane-client.ts';
+
+export interface Expectation {
+  phase: string;
+  grade: string;
+  score: number;
+  /** The properties that cost the points, sorted. */
+  issues: readonly string[];
+}
+
+/** What the three agents are made to get; the worked figures of docs/scoring apply. */
+export const EXPECTED: Readonly<Record<string, Expectation>> = {
+  compliant: { phase: 'Healthy', grade: 'A', score: 100, issues: [] },
+  gappy: {
+    phase: 'Degraded',
+    grade: 'C',
+    score: 65,
+    issues: ['auditable', 'evaluated', 'service:orders-db'],
+  },
+  misbehaving: {
+    phase: 'Healthy',
+    grade: 'D',
+    score: 50,
+    issues: [
+      'discoverable.send_report',
+      'guardrails.input.pii-detector',
+      'guardrails.output.toxicity-filter',
+      'tool:send_report',
+    ],
+  },
+};
+
+/** Everything that one agent's row was made from. */
+export interface Seen {
+  row: AgentRow;
+  gap: GapReport;
+  /** As the agent's own reporter counted them. */
+  upstreamTokens: number;
+  /** As the answers told the client. */
+  clientTokens: number;
+}
+
+/** What is not as it should be, in sentences; empty when every number is right. */
+export function differences(agentName: string, seen: Seen): string[] {
+  const expected = EXPECTED[agentName];
+  if (expected === undefined) return [`${agentName} is not an agent of the demo`];
+  const { row, gap } = seen;
+  const issues = gap.issues.map(({ property }) => property).sort();
+  const compared: [string, unknown, unknown][] = [
+    ['phase', row.phase, expected.phase],
+    ['grade', row.grade, expected.grade],
+    ['score', row.score, expected.score],
+    ['issues', issues.join(', '), expected.issues.join(', ')],
+    ['tokens that the upstream counted', seen.upstreamTokens, seen.clientTokens],
+    ['tokens', row.tokens, seen.upstreamTokens],
+  ];
+  return compared
+    .filter(([, found, wanted]) => found !== wanted)
+    .map(([what, found, wanted]) => `${agentName}: ${what} is ${String(found)}, not ${String(wanted)}`);
+}

@@ -1,0 +1,140 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Children } from './children.ts';
+import { ControlPlaneClient } from './control-plane-client.ts';
+import { freePorts } from './free-ports.ts';
+import { waitForOk } from './wait-for.ts';
+
+export const AGENT_NAMES = ['compliant', 'gappy', 'misbehaving'] as const;
+
+export interface DemoAgent {
+  name: string;
+  /** The agent itself. */
+  agentUrl: string;
+  /** Port 4000 of its sidecar, as it were. */
+  proxyUrl: string;
+  /** Port 4001 of its sidecar. */
+  controlUrl: string;
+}
+
+export interface Fleet {
+  agents: DemoAgent[];
+  controlPlaneUrl: string;
+  adminKey: string;
+  controlPlane: ControlPlaneClient;
+}
+
+export interface FleetContext {
+  root: string;
+  folder: string;
+  children: Children;
+  signal: AbortSignal;
+  progress: (line: string) => void;
+}
+
+const HOST = '127.0.0.1';
+const urlOf = (port: number): string => `http://${HOST}:${port}`;
+
+/** Starts a control plane, three agents and a sidecar for each, all at once, and waits until all of them answer. */
+export async function startFleet(context: FleetContext): Promise<Fleet> {
+  const { signal, progress } = context;
+  const [planePort = 0, ...ports] = await freePorts(1 + 3 * AGENT_NAMES.length);
+  const adminKey = randomBytes(24).toString('base64url');
+  const controlPlaneUrl = urlOf(planePort);
+  progress(`control plane on ${controlPlaneUrl}`);
+  startControlPlane(context, planePort, adminKey);
+  const agents = AGENT_NAMES.map((name, index) => {
+    const [agent = 0, proxy = 0, control = 0] = ports.slice(3 * index, 3 * index + 3);
+    return { name, agentUrl: urlOf(agent), proxyUrl: urlOf(proxy), controlUrl: urlOf(control) };
+  });
+  for (const agent of agents) {
+    progress(`${agent.name} on ${agent.agentUrl}, its sidecar on ${agent.proxyUrl} and ${agent.controlUrl}`);
+    startAgent(context, agent);
+    startSidecar(context, agent, controlPlaneUrl);
+  }
+  await Promise.all([
+    waitForOk('the control plane', `${controlPlaneUrl}/readyz`, signal),
+    ...agents.flatMap(({ name, agentUrl, controlUrl }) => [
+      waitForOk(`the agent ${name}`, `${agentUrl}/health`, signal),
+      waitForOk(`the sidecar of ${name}`, `${controlUrl}/readyz`, signal),
+    ]),
+  ]);
+  return {
+    agents,
+    controlPlaneUrl,
+    adminKey,
+    controlPlane: new ControlPlaneClient(controlPlaneUrl, adminKey),
+  };
+}
+
+/** Registers an agent and hands its sidecar the key; the sidecar reads it for its next heartbeat. */
+export async function register(fleet: Fleet, agent: DemoAgent, folder: string): Promise<void> {
+  const key = await fleet.controlPlane.register(agent.name);
+  const path = keyFileOf(folder, agent.name);
+  // Renamed into place, so that nobody reads half of it.
+  await writeFile(`${path}.new`, key, { mode: 0o600 });
+  await rename(`${path}.new`, path);
+}
+
+function startControlPlane(context: FleetContext, port: number, adminKey: string): void {
+  context.children.start({
+    name: 'control-plane',
+    program: bundle(context, 'control-plane'),
+    env: {
+      PORT: String(port),
+      STORE: 'sqlite',
+      DATA_DIR: join(context.folder, 'data'),
+      PLATFORM_ADMIN_KEY: adminKey,
+      // A demo shows every change at once.
+      RATE_LIMIT_SECONDS: '0',
+    },
+  });
+}
+
+function startAgent(context: FleetContext, { name, agentUrl }: DemoAgent): void {
+  context.children.start({
+    name: `agent-${name}`,
+    program: bundle(context, 'example-agents'),
+    env: {
+      HOST,
+      PORT: new URL(agentUrl).port,
+      AGENT_PROFILE: name,
+      MANIFEST_PATH: manifestOf(context, name),
+      OPENAI_API_KEY: process.env['OPENAI_API_KEY'] ?? 'built-in',
+      ...(process.env['OPENAI_BASE_URL'] ? { OPENAI_BASE_URL: process.env['OPENAI_BASE_URL'] } : {}),
+    },
+  });
+}
+
+function startSidecar(context: FleetContext, agent: DemoAgent, controlPlaneUrl: string): void {
+  context.children.start({
+    name: `sidecar-${agent.name}`,
+    program: bundle(context, 'sidecar'),
+    env: {
+      BIND_ADDRESS: HOST,
+      UPSTREAM_URL: agent.agentUrl,
+      MANIFEST_PATH: manifestOf(context, agent.name),
+      PROXY_PORT: new URL(agent.proxyUrl).port,
+      CONTROL_PLANE_PORT: new URL(agent.controlUrl).port,
+      PLATFORM_URL: controlPlaneUrl,
+      PLATFORM_TOKEN_FILE: keyFileOf(context.folder, agent.name),
+      HEARTBEAT_SECONDS: '10',
+    },
+  });
+}
+
+function keyFileOf(folder: string, name: string): string {
+  return join(folder, `${name}.key`);
+}
+
+function manifestOf({ root }: FleetContext, name: string): string {
+  return join(root, 'examples/agents', name, 'agent.yaml');
+}
+
+function bundle({ root }: FleetContext, part: string): string {
+  const path = join(root, 'dist', part, 'main.js');
+  if (!existsSync(path)) throw new Error(`dist/${part}/main.js is missing: run "make build" first`);
+  return path;
+}

@@ -1,0 +1,117 @@
+// `make demo`: a fleet without a cluster. ONCE=1 ends by itself, with exit code 1 when a number is wrong.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { Children } from './children.ts';
+import { differences, type Seen } from './expectations.ts';
+import { register, startFleet, type DemoAgent, type Fleet } from './fleet.ts';
+import { curlLines, fleetTable, paletteFor, reasonLines } from './present.ts';
+import { sendTraffic } from './traffic.ts';
+import { waitFor } from './wait-for.ts';
+
+const root = dirname(dirname(import.meta.dirname));
+const isOnce = process.env['ONCE'] === '1';
+const palette = paletteFor(process.stdout.isTTY && !process.env['NO_COLOR']);
+const startedMs = performance.now();
+const say = (text: string): void => void process.stdout.write(`${text}\n`);
+const progress = (line: string): void =>
+  say(palette.dim(`${((performance.now() - startedMs) / 1_000).toFixed(1)}s  ${line}`));
+
+const stopping = new AbortController();
+const folder = mkdtempSync(join(tmpdir(), 'agent-compliance-demo-'));
+const removeFolder = (): void => rmSync(folder, { recursive: true, force: true });
+process.on('exit', removeFolder);
+
+/** Resolves when a fleet that was shown is asked to end; rejects when something ends it before. */
+const ended = Promise.withResolvers<undefined>();
+// Whoever waits for it sees it; until somebody does, it is not unhandled.
+ended.promise.catch(() => undefined);
+const children = new Children(folder, ended.reject);
+let isShown = false;
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+  process.on(signal, () => {
+    stopping.abort();
+    if (isShown) ended.resolve(undefined);
+    else ended.reject(new Error(`stopped by ${signal}`));
+  });
+
+try {
+  await Promise.race([showFleet(), ended.promise]);
+  isShown = true;
+  if (!isOnce) await ended.promise;
+} catch (error) {
+  process.exitCode = 1;
+  process.stderr.write(`the demo fails: ${error instanceof Error ? error.message : String(error)}\n`);
+} finally {
+  stopping.abort();
+  if (!isOnce) say('ending');
+  await children.close();
+  removeFolder();
+}
+
+async function showFleet(): Promise<void> {
+  const fleet = await startFleet({ root, folder, children, signal: stopping.signal, progress });
+  progress('sends chat traffic through the proxies, streams included');
+  const traffic = await Promise.all(
+    fleet.agents.map(({ proxyUrl }) => sendTraffic(proxyUrl, !process.env['OPENAI_BASE_URL'])),
+  );
+  const clientTokens = new Map(fleet.agents.map(({ name }, index) => [name, traffic[index]?.tokens ?? 0]));
+  const calls = traffic.reduce((sum, report) => sum + report.calls, 0);
+  progress(`${calls} chats answered; registers the agents and waits for their heartbeats`);
+  // The keys come after the traffic, so that the first heartbeat already tells of it: the shortest interval is ten seconds.
+  await Promise.all(fleet.agents.map((agent) => register(fleet, agent, folder)));
+  const seen = await whenTold(fleet, clientTokens);
+  present(fleet, seen);
+  const wrong = [...seen].flatMap(([name, agent]) => differences(name, agent));
+  if (wrong.length > 0) throw new Error(`these numbers are wrong:\n${wrong.join('\n')}`);
+}
+
+/** What the control plane says, once it is what it should be, or after the time for it is over. */
+async function whenTold(fleet: Fleet, clientTokens: ReadonlyMap<string, number>): Promise<Map<string, Seen>> {
+  let last: Map<string, Seen> | null = null;
+  const ask = async (): Promise<Map<string, Seen> | null> => {
+    last = await look(fleet, clientTokens);
+    return [...last].every(([name, agent]) => differences(name, agent).length === 0) ? last : null;
+  };
+  try {
+    return await waitFor('the heartbeats', ask, { timeoutMs: 25_000, signal: stopping.signal });
+  } catch (error) {
+    if (last === null || stopping.signal.aborted) throw error;
+    return last;
+  }
+}
+
+async function look(fleet: Fleet, clientTokens: ReadonlyMap<string, number>): Promise<Map<string, Seen>> {
+  const rows = await fleet.controlPlane.agents();
+  const entries = fleet.agents.map(async (agent) => {
+    const row = rows.find(({ agentName }) => agentName === agent.name);
+    if (row === undefined) throw new Error(`the control plane does not know ${agent.name}`);
+    const seen: Seen = {
+      row,
+      gap: await fleet.controlPlane.gap(agent.name),
+      upstreamTokens: await countedBy(agent),
+      clientTokens: clientTokens.get(agent.name) ?? 0,
+    };
+    return [agent.name, seen] as const;
+  });
+  return new Map(await Promise.all(entries));
+}
+
+async function countedBy(agent: DemoAgent): Promise<number> {
+  const response = await fetch(`${agent.agentUrl}/platform/usage`, { signal: AbortSignal.timeout(5_000) });
+  return ((await response.json()) as { totalTokens: number }).totalTokens;
+}
+
+function present(fleet: Fleet, seen: ReadonlyMap<string, Seen>): void {
+  progress('here they are');
+  const rows = [...seen.values()].map(({ row }) => row);
+  say(`\n${fleetTable(rows, new Date(), palette)}\n`);
+  for (const [name, { gap }] of seen) say(`${reasonLines(name, gap, palette)}\n`);
+  const worst = fleet.agents.at(-1);
+  if (isOnce || worst === undefined) return;
+  say(`${palette.bold('Try')}`);
+  const { controlPlaneUrl, adminKey } = fleet;
+  for (const line of curlLines({ controlPlaneUrl, adminKey, agentName: worst.name, ...worst }))
+    say(`  ${line}`);
+  say('\nCtrl-C ends it all.');
+}

@@ -1,0 +1,85 @@
+import { describe, expect, test } from '@jest/globals';
+import type { AgentRow } from './control-plane-client.ts';
+import { curlLines, fleetTable, paletteFor, reasonLines } from './present.ts';
+
+const plain = paletteFor(false);
+const now = new Date('2026-03-01T10:00:12Z');
+const row = (overrides: Partial<AgentRow> = {}): AgentRow => ({
+  agentName: 'compliant',
+  phase: 'Healthy',
+  grade: 'A',
+  score: 100,
+  tokens: 1234,
+  lastSeen: '2026-03-01T10:00:10Z',
+  ...overrides,
+});
+
+describe('the fleet table', () => {
+  test('has the columns of kubectl get agentobservations, and leaves what is unknown empty', () => {
+    const unknown = { phase: 'Pending', grade: null, score: null, tokens: null, lastSeen: null };
+    const table = fleetTable([row(), row({ agentName: 'new', ...unknown })], now, plain);
+    expect(table.split('\n')).toEqual([
+      'NAME        PHASE     GRADE   SCORE   TOKENS   CHECKED',
+      'compliant   Healthy   A       100     1234     2s',
+      'new         Pending',
+    ]);
+  });
+
+  test('is coloured by grade on a terminal', () => {
+    const table = fleetTable([row(), row({ grade: 'C' }), row({ grade: 'F' })], now, paletteFor(true));
+    expect(table.split('\n').map((line) => line.slice(1, line.indexOf('m')))).toEqual([
+      '[1',
+      '[32',
+      '[33',
+      '[31',
+    ]);
+  });
+});
+
+describe('the reasons', () => {
+  test('name each issue with what it is about', () => {
+    const issues = [
+      {
+        severity: 'high' as const,
+        property: 'service:db',
+        description: 'refused',
+        recommendation: 'start it',
+      },
+      {
+        severity: 'low' as const,
+        property: 'evaluated',
+        description: 'no proof',
+        recommendation: 'evaluate',
+      },
+    ];
+    const gap = { score: 75, grade: 'B' as const, source: 'agent-sdk' as const, issues };
+    expect(reasonLines('shop', gap, plain).split('\n')).toEqual([
+      'shop lost 25 points:',
+      '  -20  service:db  refused',
+      '   -5  evaluated   no proof',
+    ]);
+  });
+
+  test('say so when there are none', () => {
+    const gap = { score: 100, grade: 'A' as const, source: 'agent-sdk' as const, issues: [] };
+    expect(reasonLines('shop', gap, plain)).toBe('shop lost no points');
+  });
+});
+
+test('the commands carry the addresses and the key', () => {
+  const lines = curlLines({
+    controlPlaneUrl: 'http://127.0.0.1:1',
+    adminKey: 'k',
+    agentName: 'shop',
+    proxyUrl: 'http://127.0.0.1:2',
+    controlUrl: 'http://127.0.0.1:3',
+  });
+  expect(lines).toEqual([
+    "curl -s -H 'X-Admin-Key: k' http://127.0.0.1:1/api/v1/agents",
+    "curl -s -H 'X-Admin-Key: k' http://127.0.0.1:1/api/v1/agents/shop/gap",
+    `curl -s http://127.0.0.1:2/v1/chat -H 'content-type: application/json' -d '{"message":"Where is order A-17?"}'`,
+    "curl -s 'http://127.0.0.1:3/audit?limit=1'",
+    'curl -s http://127.0.0.1:3/gap',
+    'curl -s http://127.0.0.1:3/health/ready',
+  ]);
+});

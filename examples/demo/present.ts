@@ -1,0 +1,94 @@
+import { POINTS } from '../../core/gap/finding.ts';
+import type { GapReport } from '../../core/gap/gap.ts';
+import type { AgentRow } from './control-plane-client.ts';
+
+/** How a line may be coloured; without a terminal every one leaves the text as it is. */
+export interface Palette {
+  bold(text: string): string;
+  dim(text: string): string;
+  grade(grade: string | null, text: string): string;
+}
+
+const ANSI = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33 } as const;
+const paint = (code: number) => (text: string) => `\u001b[${code}m${text}\u001b[0m`;
+
+export function paletteFor(isColoured: boolean): Palette {
+  if (!isColoured) return { bold: same, dim: same, grade: (_grade, text) => text };
+  return {
+    bold: paint(ANSI.bold),
+    dim: paint(ANSI.dim),
+    grade: (grade, text) => paint(colourOf(grade))(text),
+  };
+}
+
+const same = (text: string): string => text;
+
+function colourOf(grade: string | null): number {
+  if (grade === 'A' || grade === 'B') return ANSI.green;
+  return grade === 'C' ? ANSI.yellow : ANSI.red;
+}
+
+const COLUMNS = ['NAME', 'PHASE', 'GRADE', 'SCORE', 'TOKENS', 'CHECKED'];
+
+/** The fleet as `kubectl get agentobservations` shows it. */
+export function fleetTable(agents: readonly AgentRow[], now: Date, palette: Palette): string {
+  const rows = agents.map((agent) => [
+    agent.agentName,
+    agent.phase,
+    agent.grade ?? '',
+    String(agent.score ?? ''),
+    String(agent.tokens ?? ''),
+    agent.lastSeen === null ? '' : ageOf(agent.lastSeen, now),
+  ]);
+  const widths = COLUMNS.map((title, column) =>
+    Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)),
+  );
+  const line = (cells: readonly string[]): string =>
+    cells
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join('   ')
+      .trimEnd();
+  return [
+    palette.bold(line(COLUMNS)),
+    ...rows.map((row, index) => palette.grade(agents[index]?.grade ?? null, line(row))),
+  ].join('\n');
+}
+
+function ageOf(time: string, now: Date): string {
+  return `${Math.max(0, Math.round((now.getTime() - Date.parse(time)) / 1_000))}s`;
+}
+
+/** Why an agent lost its points, one line an issue. */
+export function reasonLines(agentName: string, gap: GapReport, palette: Palette): string {
+  if (gap.issues.length === 0) return `${palette.bold(agentName)} lost no points`;
+  const width = Math.max(...gap.issues.map(({ property }) => property.length));
+  const lines = gap.issues.map(
+    ({ severity, property, description }) =>
+      `  ${`-${POINTS[severity]}`.padStart(3)}  ${property.padEnd(width)}  ${palette.dim(description)}`,
+  );
+  return [`${palette.bold(agentName)} lost ${100 - gap.score} points:`, ...lines].join('\n');
+}
+
+export interface CurlTargets {
+  controlPlaneUrl: string;
+  adminKey: string;
+  /** An agent, and the two ports of its sidecar. */
+  agentName: string;
+  proxyUrl: string;
+  controlUrl: string;
+}
+
+/** Commands to try, each on a line of its own. */
+export function curlLines(targets: CurlTargets): string[] {
+  const { controlPlaneUrl, adminKey, agentName, proxyUrl, controlUrl } = targets;
+  const admin = `curl -s -H 'X-Admin-Key: ${adminKey}' ${controlPlaneUrl}/api/v1`;
+  const question = JSON.stringify({ message: 'Where is order A-17?' });
+  return [
+    `${admin}/agents`,
+    `${admin}/agents/${agentName}/gap`,
+    `curl -s ${proxyUrl}/v1/chat -H 'content-type: application/json' -d '${question}'`,
+    `curl -s '${controlUrl}/audit?limit=1'`,
+    `curl -s ${controlUrl}/gap`,
+    `curl -s ${controlUrl}/health/ready`,
+  ];
+}

@@ -1,0 +1,102 @@
+import OpenAI from 'openai';
+
+/** What the client of one agent saw. */
+export interface TrafficReport {
+  calls: number;
+  streamed: number;
+  /** The sum of `usage.total_tokens` over all answers. */
+  tokens: number;
+}
+
+interface Prompt {
+  text: string;
+  stream?: true;
+  confirmed?: true;
+  tools?: true;
+  /** What the built-in model's answer, or its tool call's arguments, must have: an agent that answers nonsense is no demo. */
+  expect: RegExp;
+}
+
+const LONG_WITH_PII =
+  'My e-mail is ann.lee@example.com and my card is 4111 1111 1111 1111. Where is order A-18, please?';
+
+/** Three of the ten are streamed, and one is long: the misbehaving agent skips guardrails on the others. */
+const PROMPTS: readonly Prompt[] = [
+  { text: 'Hello!', expect: /Hello/ },
+  { text: 'How much is 6 * 7?', expect: /42|6 \* 7/ },
+  { text: 'Where is order A-17?', expect: /shipped/ },
+  { text: 'Please refund order A-18.', expect: /confirmation|refunded/ },
+  { text: 'Please refund order A-17.', confirmed: true, expect: /A-17/ },
+  { text: LONG_WITH_PII, expect: /order A-18/ },
+  { text: 'What is the weather in Paris?', tools: true, expect: /Paris/ },
+  { text: 'Hello, in a stream!', stream: true, expect: /Hello/ },
+  { text: 'Where is order A-18?', stream: true, expect: /order A-18/ },
+  { text: 'Tell me about tea.', stream: true, expect: /tea/ },
+];
+
+const WEATHER: OpenAI.ChatCompletionTool = {
+  type: 'function',
+  function: {
+    name: 'get_weather',
+    description: 'The weather of a city',
+    parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+  },
+};
+
+/** Talks to an agent through its proxy with the official client, one prompt after the other. */
+export async function sendTraffic(proxyUrl: string, isBuiltInModel: boolean): Promise<TrafficReport> {
+  const client = new OpenAI({
+    baseURL: `${proxyUrl}/v1`,
+    apiKey: 'not-needed',
+    maxRetries: 0,
+    timeout: 10_000,
+  });
+  const report = { calls: 0, streamed: 0, tokens: 0 };
+  for (const prompt of PROMPTS) {
+    const { answer, tokens } = prompt.stream ? await stream(client, prompt) : await ask(client, prompt);
+    if (isBuiltInModel && !prompt.expect.test(answer))
+      throw new Error(`${proxyUrl} answers ${JSON.stringify(answer)} to ${JSON.stringify(prompt.text)}`);
+    report.calls += 1;
+    report.streamed += prompt.stream ? 1 : 0;
+    report.tokens += tokens;
+  }
+  return report;
+}
+
+interface Answer {
+  answer: string;
+  tokens: number;
+}
+
+async function ask(client: OpenAI, prompt: Prompt): Promise<Answer> {
+  const completion = await client.chat.completions.create(requestOf(prompt));
+  const message = completion.choices[0]?.message;
+  const call = message?.tool_calls?.[0];
+  return {
+    answer: call?.type === 'function' ? call.function.arguments : (message?.content ?? ''),
+    tokens: completion.usage?.total_tokens ?? 0,
+  };
+}
+
+async function stream(client: OpenAI, prompt: Prompt): Promise<Answer> {
+  const chunks = await client.chat.completions.create({
+    ...requestOf(prompt),
+    stream: true,
+    stream_options: { include_usage: true },
+  });
+  const seen: Answer = { answer: '', tokens: 0 };
+  for await (const chunk of chunks) {
+    seen.answer += chunk.choices[0]?.delta.content ?? '';
+    seen.tokens += chunk.usage?.total_tokens ?? 0;
+  }
+  return seen;
+}
+
+function requestOf(prompt: Prompt): OpenAI.ChatCompletionCreateParamsNonStreaming {
+  return {
+    model: 'gpt-4o-mini',
+    messages: [{ role: 'user', content: prompt.text }],
+    ...(prompt.tools ? { tools: [WEATHER] } : {}),
+    ...(prompt.confirmed ? { metadata: { user_confirmed: 'true' } } : {}),
+  };
+}

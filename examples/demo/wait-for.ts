@@ -1,0 +1,29 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const STEP_MS = 50;
+
+/** Asks until there is an answer; null is none yet. Rejects with what was waited for when the time is over. */
+export async function waitFor<T>(
+  what: string,
+  ask: () => Promise<T | null>,
+  options: { timeoutMs: number; signal: AbortSignal },
+): Promise<T> {
+  const deadline = performance.now() + options.timeoutMs;
+  for (;;) {
+    const answer = await ask().catch(() => null);
+    if (answer !== null) return answer;
+    if (performance.now() > deadline)
+      throw new Error(`${what}: not within ${options.timeoutMs / 1_000} seconds`);
+    await sleep(STEP_MS, undefined, { signal: options.signal });
+  }
+}
+
+/** Waits until a URL is answered with a 2xx. */
+export async function waitForOk(what: string, url: string, signal: AbortSignal): Promise<void> {
+  const ask = async (): Promise<true | null> => {
+    const response = await fetch(url, { signal: AbortSignal.timeout(2_000) });
+    await response.body?.cancel();
+    return response.ok ? true : null;
+  };
+  await waitFor(what, ask, { timeoutMs: 20_000, signal });
+}
