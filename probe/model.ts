@@ -93,6 +93,8 @@ function vendorOf(provider: string, env: Environment): Vendor | { reason: string
   const url = URL.parse(given);
   if (url === null || !/^https?:$/.test(url.protocol))
     return { reason: `${variable} is no http: or https: URL` };
+  if (url.username !== '' || url.password !== '')
+    return { reason: `${variable} holds a user name or password, which cannot be sent` };
   const baseUrl = given.replace(/\/+$/, '');
   if (name === 'azure') return { ...AZURE, baseUrl };
   return known === undefined ? openAiLike(baseUrl) : { ...known, baseUrl };
