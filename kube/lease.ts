@@ -1,6 +1,6 @@
 import type { Clock } from '../runtime/clock.ts';
 import { describeError, type Logger } from '../runtime/logger.ts';
-import { KubeError, type KubeClient } from './client.ts';
+import type { KubeClient } from './client.ts';
 import { createObject, expectOk, getObject } from './objects.ts';
 import { LEASES, objectPath, type ObjectKey } from './resources.ts';
 import type { Lease, LeaseSpec } from './types.ts';
@@ -163,7 +163,8 @@ class Election implements LeaderElection {
   async #release(): Promise<void> {
     const { client, lease, identity, logger, clock } = this.#options;
     try {
-      const current = await getObject(client, LEASES, lease);
+      const limit = AbortSignal.timeout(this.#timing.renewWithinMs / 2);
+      const current = await getObject(client, LEASES, lease, limit);
       if (current?.spec?.holderIdentity !== identity) return;
       // As client-go does it: without a holder and for one second, so that even a replica which only looks at times takes over.
       const spec = {
@@ -175,7 +176,6 @@ class Election implements LeaderElection {
       await this.#put({ ...current, spec });
       logger.info('releases the lead', { identity });
     } catch (error) {
-      if (!(error instanceof KubeError)) throw error;
       logger.warn('cannot release the lead', { error: describeError(error) });
     }
   }

@@ -1,5 +1,5 @@
 import type { AgentObservation } from '../core/observation/observation.ts';
-import type { CronJob, Job, KubeObject, Lease, Pod, Service, Workload } from './types.ts';
+import type { Lease, Pod, Service, Workload } from './types.ts';
 
 /** Where the API server keeps one kind of object; `T` is what its objects look like here. */
 export interface Resource<T> {
@@ -24,8 +24,8 @@ export const DEPLOYMENTS: Resource<Workload> = apps('deployments', 'Deployment')
 export const REPLICA_SETS: Resource<Workload> = apps('replicasets', 'ReplicaSet');
 export const STATEFUL_SETS: Resource<Workload> = apps('statefulsets', 'StatefulSet');
 export const DAEMON_SETS: Resource<Workload> = apps('daemonsets', 'DaemonSet');
-export const JOBS: Resource<Job> = { group: 'batch', version: 'v1', plural: 'jobs', kind: 'Job' };
-export const CRON_JOBS: Resource<CronJob> = {
+export const JOBS: Resource<Workload> = { group: 'batch', version: 'v1', plural: 'jobs', kind: 'Job' };
+export const CRON_JOBS: Resource<Workload> = {
   group: 'batch',
   version: 'v1',
   plural: 'cronjobs',
@@ -44,7 +44,7 @@ export const AGENT_OBSERVATIONS: Resource<AgentObservation> = {
   kind: 'AgentObservation',
 };
 
-function apps<T extends KubeObject>(plural: string, kind: string): Resource<T> {
+function apps(plural: string, kind: string): Resource<Workload> {
   return { group: 'apps', version: 'v1', plural, kind };
 }
 

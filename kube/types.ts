@@ -41,32 +41,46 @@ export interface Container {
   ports?: ContainerPort[];
 }
 
+export interface PodContainers {
+  containers: Container[];
+  initContainers?: Container[];
+}
+
 export interface Pod extends KubeObject {
-  spec?: { containers: Container[]; initContainers?: Container[] };
+  spec?: PodContainers;
   status?: { phase?: string };
 }
 
-/** Deployment, StatefulSet, DaemonSet and ReplicaSet, as far as their owners and their size go. */
+/** A Deployment, ReplicaSet, StatefulSet, DaemonSet, Job or CronJob, as far as its owners, its size and its pods go. */
 export interface Workload extends KubeObject {
-  spec?: { replicas?: number };
+  spec?: {
+    replicas?: number;
+    suspend?: boolean;
+    template?: PodTemplate;
+    /** Of a CronJob. */
+    jobTemplate?: { spec?: { template?: PodTemplate } };
+  };
+  status?: {
+    /** Of a DaemonSet. */
+    desiredNumberScheduled?: number;
+    conditions?: { type: string; status: string }[];
+  };
 }
 
-export interface Job extends KubeObject {
-  status?: { active?: number; succeeded?: number; failed?: number };
-}
-
-export interface CronJob extends KubeObject {
-  spec?: { suspend?: boolean };
+export interface PodTemplate {
+  metadata?: { labels?: Record<string, string>; annotations?: Record<string, string> };
+  spec?: PodContainers;
 }
 
 export interface ServicePort {
   name?: string;
   port: number;
+  protocol?: string;
   targetPort?: number | string;
 }
 
 export interface Service extends KubeObject {
-  spec?: { selector?: Record<string, string>; ports?: ServicePort[] };
+  spec?: { type?: string; selector?: Record<string, string>; ports?: ServicePort[] };
 }
 
 export interface Lease extends KubeObject {

@@ -1,0 +1,52 @@
+import type { AgentObservation, Phase } from '../../core/observation/observation.ts';
+import type { EventNote } from '../../kube/events.ts';
+
+/** What is worth an Event in the step from one state of an observation to the next. */
+export function notesOf(before: AgentObservation, after: AgentObservation): EventNote[] {
+  return [phaseNote(before, after), gradeNote(before, after)].filter((note) => note !== null);
+}
+
+/** What every Event about an observation points at. */
+export function regarding(observation: AgentObservation): EventNote['regarding'] {
+  const { name, namespace, uid } = observation.metadata;
+  return {
+    apiVersion: 'platform.io/v1',
+    kind: 'AgentObservation',
+    name,
+    namespace,
+    ...(uid === undefined ? {} : { uid }),
+  };
+}
+
+const ALARMING: readonly Phase[] = ['Degraded', 'Unhealthy', 'Unknown'];
+
+function phaseNote(before: AgentObservation, after: AgentObservation): EventNote | null {
+  const from = before.status?.phase ?? 'Pending';
+  const to = after.status?.phase ?? 'Pending';
+  if (from === to) return null;
+  const because = after.status?.conditions?.find((each) => each.type === 'Ready' && each.status !== 'True');
+  return {
+    regarding: regarding(after),
+    type: ALARMING.includes(to) ? 'Warning' : 'Normal',
+    reason: to,
+    action: 'Observe',
+    note: `phase ${from} became ${to}${because ? `: ${because.message}` : ''}`,
+  };
+}
+
+function gradeNote(before: AgentObservation, after: AgentObservation): EventNote | null {
+  const from = before.status?.grade;
+  const to = after.status?.grade;
+  if (to === undefined || from === to) return null;
+  const properties = after.status?.issues?.map((issue) => issue.property) ?? [];
+  const issues = properties.length > 0 ? `: ${properties.slice(0, 10).join(', ')}` : '';
+  // Grades are letters from A to F: a later one is worse.
+  const worse = to > (from ?? 'B');
+  return {
+    regarding: regarding(after),
+    type: worse ? 'Warning' : 'Normal',
+    reason: 'GradeChanged',
+    action: 'Observe',
+    note: `grade ${from ?? '(none)'} became ${to}, score ${after.status?.score ?? '(none)'}${issues}`,
+  };
+}

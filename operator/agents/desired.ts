@@ -1,0 +1,56 @@
+import { COMPLIANT_GRADE_ANNOTATION } from '../../core/observation/context-of.ts';
+import type { AgentObservation, ObservationSpec } from '../../core/observation/observation.ts';
+import { sameJson } from '../../kube/merge-patch.ts';
+import type { ObjectKey } from '../../kube/resources.ts';
+import type { OwnerReference, Pod } from '../../kube/types.ts';
+import type { WorkloadRef } from './owner-chain.ts';
+
+/** What this process applies of an AgentObservation's metadata and spec; the rest belongs to others. */
+export interface DesiredObservation extends Record<string, unknown> {
+  metadata: Required<ObjectKey> & { ownerReferences: OwnerReference[]; annotations?: Record<string, string> };
+  spec: ObservationSpec;
+}
+
+export function desiredObservation(
+  key: Required<ObjectKey>,
+  workload: WorkloadRef,
+  pods: readonly Pod[],
+): DesiredObservation {
+  const { apiVersion, kind, name, uid } = workload;
+  const grade = pods
+    .map((pod) => pod.metadata.annotations?.[COMPLIANT_GRADE_ANNOTATION])
+    .find((each) => each !== undefined);
+  return {
+    metadata: {
+      ...key,
+      // Neither controller nor blocking: the observation goes with its workload and holds nothing up.
+      ownerReferences: [{ apiVersion, kind, name, uid }],
+      ...(grade === undefined ? {} : { annotations: { [COMPLIANT_GRADE_ANNOTATION]: grade } }),
+    },
+    spec: { source: 'sidecar', agentRef: { apiVersion, kind, name } },
+  };
+}
+
+/** Whether an apply would change nothing. */
+export function isAsDesired(observation: AgentObservation, desired: DesiredObservation): boolean {
+  const { ownerReferences = [], annotations = {} } = observation.metadata;
+  const plain = ownerReferences.map(({ apiVersion, kind, name, uid }) => ({ apiVersion, kind, name, uid }));
+  return (
+    sameJson(plain, desired.metadata.ownerReferences) &&
+    sameJson(observation.spec.agentRef, desired.spec.agentRef) &&
+    Object.entries(desired.metadata.annotations ?? {}).every(([key, value]) => annotations[key] === value)
+  );
+}
+
+/** The workload that the observation names already stays the agent's while it has pods; else the first by kind and name. */
+export function agentWorkloadFirst(
+  workloads: readonly WorkloadRef[],
+  observation: AgentObservation | undefined,
+): WorkloadRef[] {
+  const named = observation?.spec.agentRef;
+  const rank = ({ apiVersion, kind, name }: WorkloadRef) =>
+    sameJson({ apiVersion, kind, name }, named) ? 0 : 1;
+  const text = ({ kind, name, uid }: WorkloadRef) => `${kind}/${name}/${uid}`;
+  const distinct = new Map(workloads.map((workload) => [workload.uid, workload]));
+  return [...distinct.values()].sort((a, b) => rank(a) - rank(b) || (text(a) < text(b) ? -1 : 1));
+}
