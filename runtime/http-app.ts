@@ -58,12 +58,35 @@ function mount(app: Express, prefix: string, routes: readonly Route[]): void {
   }
 }
 
+/** How much of an over-long body is read before the connection is cut, so that a near miss still hears its 413; bytes. */
+const DRAIN_BYTES = 1024 * 1024;
+
 /** A JSON body parser; `limit` in bytes. A body that is no JSON becomes 400, one over the limit 413, by the error handler. */
 export function jsonBody(
   limit: number,
   types: string[] = ['application/json', 'application/*+json'],
 ): RequestHandler {
-  return express.json({ limit, strict: false, type: types });
+  const parse = express.json({ limit, strict: false, type: types });
+  return (request, response, next) => {
+    let settled = false;
+    const settle = (error?: unknown): void => {
+      if (settled) return;
+      settled = true;
+      next(error);
+    };
+    parse(request, response, settle);
+    if (settled) return;
+    // The parser reads a refused body to its end before it says so; one that does not end would hold its connection.
+    let received = 0;
+    request.on('data', (chunk: Buffer) => {
+      received += chunk.length;
+      if (received > limit + DRAIN_BYTES) settle(tooLarge({ headers: { connection: 'close' } }));
+    });
+  };
+}
+
+function tooLarge(options: { headers?: Record<string, string>; cause?: unknown } = {}): Problem {
+  return new Problem(413, 'the body is larger than this route accepts', options);
 }
 
 /** Sends a Problem; safe to call when the head is already out (the connection is cut then). */
@@ -96,7 +119,8 @@ function errorHandler(logger: Logger): ErrorRequestHandler {
 
 interface BodyParserError extends Error {
   status: number;
-  type: string;
+  /** Absent where the body itself broke: cut, or no gzip. */
+  type?: unknown;
 }
 
 function isBodyParserError(error: unknown): error is BodyParserError {
@@ -104,8 +128,8 @@ function isBodyParserError(error: unknown): error is BodyParserError {
     error instanceof Error &&
     'status' in error &&
     typeof error.status === 'number' &&
-    'type' in error &&
-    typeof error.type === 'string'
+    'expose' in error &&
+    error.expose === true
   );
 }
 
@@ -113,8 +137,7 @@ function isBodyParserError(error: unknown): error is BodyParserError {
 function problemOf(error: unknown): Problem {
   if (error instanceof Problem) return error;
   if (isBodyParserError(error)) {
-    if (error.type === 'entity.too.large')
-      return new Problem(413, 'the body is larger than this route accepts', { cause: error });
+    if (error.type === 'entity.too.large') return tooLarge({ cause: error });
     if (error.type === 'entity.parse.failed')
       return new Problem(400, 'the body is not valid JSON', { cause: error });
     if (error.status >= 400 && error.status < 500)

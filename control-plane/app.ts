@@ -1,0 +1,47 @@
+import type { Express, RequestHandler } from 'express';
+import { createApp } from '../runtime/http-app.ts';
+import type { Metrics } from '../runtime/metrics.ts';
+import type { ControlPlaneContext } from './context.ts';
+import { agentRoutes } from './routes/agents.ts';
+import { heartbeatRoutes } from './routes/heartbeat.ts';
+import { processRoutes } from './routes/process.ts';
+import { proofRoutes } from './routes/proofs.ts';
+import { registrationRoutes } from './routes/registration.ts';
+import { reportRoutes } from './routes/reports.ts';
+
+/** The REST API of the fleet. */
+export function createControlPlaneApp(context: ControlPlaneContext): Express {
+  return createApp({
+    logger: context.logger,
+    before: [countRequests(context.metrics)],
+    routes: [
+      ...processRoutes(context),
+      ...registrationRoutes(context),
+      ...heartbeatRoutes(context),
+      ...agentRoutes(context),
+      ...reportRoutes(context),
+      ...proofRoutes(context),
+    ],
+  });
+}
+
+/** Counts by route, not by path: paths hold the names of agents, which must not become label values. */
+function countRequests(metrics: Metrics): RequestHandler {
+  const requests = metrics.counter(
+    'platform_control_plane_requests_total',
+    'HTTP requests by method, route and status.',
+  );
+  return (request, response, next) => {
+    response.once('close', () => {
+      const route = (request.route as { path?: unknown } | undefined)?.path;
+      requests.add({
+        method: METHODS.has(request.method) ? request.method : 'other',
+        route: typeof route === 'string' ? route : 'none',
+        status: String(response.statusCode),
+      });
+    });
+    next();
+  };
+}
+
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);

@@ -1,0 +1,72 @@
+import type { Request } from 'express';
+import { decodeProtectedHeader } from 'jose';
+import type { Clock } from '../../runtime/clock.ts';
+import { Problem } from '../../runtime/problem.ts';
+import type { AgentKey, Store } from '../stores/store.ts';
+import type { PodIdentity } from './pod-identity.ts';
+import type { RegistrationTokens } from './registration-token.ts';
+
+/** Who sends a heartbeat: what its credential says, never what the body says. */
+export type Caller =
+  | { kind: 'registered'; key: AgentKey; agentId: string }
+  | { kind: 'pod'; key: AgentKey; pod: string; uid: string };
+
+export interface CallerDependencies {
+  store: Store;
+  clock: Clock;
+  remoteNamespace: string;
+  /** null: no key to sign with is configured, and registration tokens are refused. */
+  tokens: RegistrationTokens | null;
+  /** null: not in a cluster, and projected tokens are refused. */
+  pods: PodIdentity | null;
+}
+
+const BEARER = /^Bearer +([\x21-\x7e]+)$/i;
+
+/** Finds out who calls; throws the Problem (401, 403, 503) where nobody is proven. */
+export async function authenticate(request: Request, dependencies: CallerDependencies): Promise<Caller> {
+  const token = BEARER.exec(request.get('authorization') ?? '')?.[1];
+  if (token === undefined) throw unauthorized('this route needs the header Authorization: Bearer <key>');
+  return isSymmetric(token) ? registeredAgent(token, dependencies) : podOf(token, dependencies);
+}
+
+/** Registration tokens are HS256; a cluster signs its own with a key pair. The choice decides only who verifies. */
+function isSymmetric(token: string): boolean {
+  try {
+    return decodeProtectedHeader(token).alg === 'HS256';
+  } catch {
+    return false;
+  }
+}
+
+async function registeredAgent(token: string, dependencies: CallerDependencies): Promise<Caller> {
+  const { store, tokens, clock, remoteNamespace } = dependencies;
+  if (tokens === null)
+    throw unauthorized('registration keys are off: neither JWT_SECRET nor PLATFORM_ADMIN_KEY is set');
+  const at = clock.now();
+  const verified = await tokens.verify(token, at);
+  if (verified === null) throw unauthorized('the key is not valid or has expired; register again');
+  const { agentId, agentName, hash, expiresAt } = verified;
+  const key = { namespace: remoteNamespace, name: agentName };
+  const known = await store.hasToken({ ...key, agentId, token: { hash, expiresAt }, at });
+  if (!known) throw unauthorized('the key is revoked; register again');
+  return { kind: 'registered', key, agentId };
+}
+
+async function podOf(token: string, { pods }: CallerDependencies): Promise<Caller> {
+  if (pods === null) throw unauthorized('the key is not a registration key, and this is no cluster');
+  const found = await pods.identify(token).catch((error: unknown) => {
+    throw new Problem(503, 'the cluster cannot be asked about this token; try again', {
+      headers: { 'retry-after': '2' },
+      cause: error,
+    });
+  });
+  if (found.kind === 'unauthenticated') throw unauthorized(found.reason);
+  if (found.kind === 'no-agent') throw new Problem(403, found.reason);
+  const { namespace, agentName, pod, uid } = found;
+  return { kind: 'pod', key: { namespace, name: agentName }, pod, uid };
+}
+
+function unauthorized(detail: string): Problem {
+  return new Problem(401, detail, { headers: { 'www-authenticate': 'Bearer' } });
+}

@@ -1,0 +1,103 @@
+import { createHash } from 'node:crypto';
+import { decodeJwt } from 'jose';
+import type { KubeClient } from '../../kube/client.ts';
+import { getObject } from '../../kube/objects.ts';
+import { PODS } from '../../kube/resources.ts';
+import { reviewToken, type TokenVerdict } from '../../kube/token-review.ts';
+import { AGENT_LABEL, isDnsLabel, TOKEN_AUDIENCE } from '../../core/injection/names.ts';
+import type { Clock } from '../../runtime/clock.ts';
+
+/** The pod that a projected token speaks for, and the agent that this pod is. */
+export type PodIdentification =
+  | { kind: 'pod'; namespace: string; pod: string; uid: string; agentName: string }
+  /** Not a token of this cluster for this audience: 401. */
+  | { kind: 'unauthenticated'; reason: string }
+  /** A good token that speaks for no agent: 403. */
+  | { kind: 'no-agent'; reason: string };
+
+export interface PodIdentity {
+  /** Rejects when the cluster cannot be asked. */
+  identify(token: string): Promise<PodIdentification>;
+}
+
+/** How long an answer is believed, in milliseconds: the time for which a deleted pod can still speak, at most. */
+const POSITIVE_MS = 60_000;
+/** Short, so that a pod whose label or object comes late is not shut out, yet a bad sender costs one review in this time. */
+const NEGATIVE_MS = 5_000;
+/** Answers kept; more pods than this cost a review each time. */
+const MAX_ANSWERS = 10_000;
+
+interface Remembered {
+  found: PodIdentification;
+  until: number;
+}
+
+/** Asks the API server who a token is, and the pod itself which agent it runs. */
+export function createPodIdentity(options: { client: KubeClient; clock: Clock }): PodIdentity {
+  const { client, clock } = options;
+  const answers = new Map<string, Remembered>();
+  const asking = new Map<string, Promise<PodIdentification>>();
+
+  async function ask(token: string, hash: string): Promise<PodIdentification> {
+    const found = await podOf(client, await reviewToken(client, { token, audience: TOKEN_AUDIENCE }));
+    const now = clock.now().getTime();
+    const until = found.kind === 'pod' ? Math.min(now + POSITIVE_MS, expiryOf(token)) : now + NEGATIVE_MS;
+    remember(hash, { found, until });
+    return found;
+  }
+
+  function remember(hash: string, answer: Remembered): void {
+    answers.delete(hash);
+    answers.set(hash, answer);
+    // The oldest first: whoever sends garbage pushes out garbage at the same rate as good answers, which costs a review.
+    const oldest = answers.keys().next();
+    if (answers.size > MAX_ANSWERS && !oldest.done) answers.delete(oldest.value);
+  }
+
+  return {
+    identify(token) {
+      const hash = createHash('sha256').update(token).digest('base64url');
+      const known = answers.get(hash);
+      if (known !== undefined && known.until > clock.now().getTime()) return Promise.resolve(known.found);
+      answers.delete(hash);
+      // Senders that retry at once share one review.
+      const running = asking.get(hash) ?? ask(token, hash).finally(() => asking.delete(hash));
+      asking.set(hash, running);
+      return running;
+    },
+  };
+}
+
+async function podOf(client: KubeClient, verdict: TokenVerdict): Promise<PodIdentification> {
+  switch (verdict.kind) {
+    case 'rejected':
+      return { kind: 'unauthenticated', reason: `the token is refused: ${verdict.reason}` };
+    case 'unbound':
+      return { kind: 'no-agent', reason: 'the token is bound to no pod, so it speaks for no agent' };
+    case 'unavailable':
+      throw new Error(`the token cannot be reviewed: ${verdict.reason}`);
+    case 'pod':
+      return agentOf(client, verdict);
+  }
+}
+
+/** The uid is compared, since the pod of a StatefulSet comes again under its name. */
+async function agentOf(
+  client: KubeClient,
+  { namespace, podName, podUid }: Extract<TokenVerdict, { kind: 'pod' }>,
+): Promise<PodIdentification> {
+  const pod = await getObject(client, PODS, { namespace, name: podName });
+  const phase = pod?.status?.phase ?? '';
+  if (pod?.metadata.uid !== podUid || phase === 'Succeeded' || phase === 'Failed')
+    return { kind: 'unauthenticated', reason: `the pod ${namespace}/${podName} of the token lives no more` };
+  const agentName = pod.metadata.labels?.[AGENT_LABEL] ?? '';
+  if (!isDnsLabel(agentName))
+    return { kind: 'no-agent', reason: `the pod ${namespace}/${podName} has no label ${AGENT_LABEL}` };
+  return { kind: 'pod', namespace, pod: podName, uid: podUid, agentName };
+}
+
+/** The API server has verified the token; this only reads when it ends. */
+function expiryOf(token: string): number {
+  const { exp } = decodeJwt(token);
+  return exp === undefined ? Number.POSITIVE_INFINITY : exp * 1000;
+}

@@ -1,0 +1,80 @@
+import { createHash } from 'node:crypto';
+import { expect, test } from '@jest/globals';
+import { decodeJwt, decodeProtectedHeader, SignJWT, UnsecuredJWT } from 'jose';
+import { Secret } from '../../runtime/secret.ts';
+import { createRegistrationTokens, signingKeyOf } from './registration-token.ts';
+
+const AT = new Date('2026-03-01T10:00:00.400Z');
+const SUBJECT = { agentId: 'agt_1', agentName: 'shop' };
+const key = new TextEncoder().encode('k'.repeat(32));
+const tokens = createRegistrationTokens(key);
+
+test('a key is a JWT HS256 of 30 days that names the agent, and the hash is of its jti', async () => {
+  const { apiKey, expiresAt, hash } = await tokens.issue(SUBJECT, AT);
+  const claims = decodeJwt(apiKey);
+  expect(decodeProtectedHeader(apiKey)).toEqual({ alg: 'HS256', typ: 'JWT' });
+  expect(claims).toEqual({
+    iss: 'agent-compliance',
+    aud: 'platform.io',
+    sub: 'agt_1',
+    agent: 'shop',
+    jti: expect.stringMatching(/^[0-9a-f-]{36}$/),
+    iat: 1772359200,
+    exp: 1772359200 + 30 * 24 * 3600,
+  });
+  expect(expiresAt).toBe('2026-03-31T10:00:00.000Z');
+  expect(hash).toBe(createHash('sha256').update(claims.jti!).digest('base64url'));
+  expect(await tokens.verify(apiKey, AT)).toEqual({ ...SUBJECT, hash, expiresAt });
+});
+
+test('two keys of one moment differ', async () => {
+  const [a, b] = await Promise.all([tokens.issue(SUBJECT, AT), tokens.issue(SUBJECT, AT)]);
+  expect(a.hash).not.toBe(b.hash);
+});
+
+test.each([
+  [29, true],
+  [31, false],
+])('after %i days a key is valid: %s', async (days, valid) => {
+  const { apiKey } = await tokens.issue(SUBJECT, AT);
+  const verified = await tokens.verify(apiKey, new Date(AT.getTime() + days * 86_400_000));
+  expect(verified !== null).toBe(valid);
+});
+
+const claims = { iss: 'agent-compliance', aud: 'platform.io', sub: 'agt_1', agent: 'shop', jti: 'j' };
+const signed = (payload: Record<string, unknown>, alg = 'HS256', secret = key) =>
+  new SignJWT(payload).setProtectedHeader({ alg }).sign(secret);
+const exp = Math.floor(AT.getTime() / 1000) + 60;
+
+test.each<[string, () => Promise<string> | string]>([
+  ['nothing of a JWT', () => 'garbage'],
+  ['three parts of garbage', () => 'a.b.c'],
+  ['the algorithm none', () => new UnsecuredJWT({ ...claims, exp }).encode()],
+  ['another secret', () => signed({ ...claims, exp }, 'HS256', new TextEncoder().encode('x'.repeat(32)))],
+  ['another HMAC', () => signed({ ...claims, exp }, 'HS512', new TextEncoder().encode('k'.repeat(64)))],
+  ['another issuer', () => signed({ ...claims, iss: 'other', exp })],
+  ['another audience', () => signed({ ...claims, aud: 'other', exp })],
+  ['no expiry', () => signed(claims)],
+  ['no id', () => signed({ ...claims, jti: undefined, exp })],
+  ['no subject', () => signed({ ...claims, sub: undefined, exp })],
+  ['no agent', () => signed({ ...claims, agent: undefined, exp })],
+  ['an agent that is no name', () => signed({ ...claims, agent: '../x', exp })],
+  ['claims of other types', () => signed({ ...claims, agent: 7, exp })],
+])('a token with %s is not valid', async (_, make) => {
+  expect(await tokens.verify(await make(), AT)).toBeNull();
+});
+
+test('the same claims with all of it right are valid', async () => {
+  expect(await tokens.verify(await signed({ ...claims, exp }), AT)).toMatchObject(SUBJECT);
+});
+
+test('the signing key is JWT_SECRET, else derived from the admin key, else there is none', () => {
+  const admin = new Secret('admin');
+  const own = new Secret('s'.repeat(32));
+  expect(signingKeyOf(own, admin)).toEqual(new TextEncoder().encode('s'.repeat(32)));
+  expect(signingKeyOf(null, null)).toBeNull();
+  const derived = signingKeyOf(null, admin)!;
+  expect(derived).toHaveLength(32);
+  expect(derived).toEqual(signingKeyOf(null, new Secret('admin')));
+  expect(derived).not.toEqual(signingKeyOf(null, new Secret('admin2')));
+});

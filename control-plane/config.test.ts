@@ -1,0 +1,140 @@
+import { expect, test } from '@jest/globals';
+import { Secret } from '../runtime/secret.ts';
+import { readConfig } from './config.ts';
+
+const DEFAULTS = {
+  LOG_LEVEL: 'info',
+  LOG_FORMAT: null,
+  PORT: 8080,
+  PLATFORM_ADMIN_KEY: null,
+  JWT_SECRET: null,
+  STORE: 'sqlite',
+  DATA_DIR: './data',
+  RATE_LIMIT_SECONDS: 10,
+  REMOTE_NAMESPACE: 'platform-remote',
+  cluster: null,
+  tls: null,
+};
+
+test('an empty environment gives the documented defaults', () => {
+  expect(readConfig({})).toEqual({ ok: true, config: DEFAULTS });
+});
+
+test('every variable is read', () => {
+  const result = readConfig({
+    LOG_LEVEL: 'debug',
+    LOG_FORMAT: 'json',
+    PORT: '9000',
+    PLATFORM_ADMIN_KEY: 'admin',
+    JWT_SECRET: 'x'.repeat(32),
+    STORE: 'kubernetes',
+    DATA_DIR: '/var/lib/agents',
+    RATE_LIMIT_SECONDS: '0',
+    REMOTE_NAMESPACE: 'outside',
+    KUBECONFIG: '/home/me/.kube/config',
+    TLS_CERT_FILE: '/tls/tls.crt',
+    TLS_KEY_FILE: '/tls/tls.key',
+  });
+  expect(result.ok && result.config.PLATFORM_ADMIN_KEY?.reveal()).toBe('admin');
+  expect(result.ok && result.config.JWT_SECRET?.reveal()).toBe('x'.repeat(32));
+  expect(result).toEqual({
+    ok: true,
+    config: {
+      LOG_LEVEL: 'debug',
+      LOG_FORMAT: 'json',
+      PORT: 9000,
+      PLATFORM_ADMIN_KEY: new Secret('admin'),
+      JWT_SECRET: new Secret('x'.repeat(32)),
+      STORE: 'kubernetes',
+      DATA_DIR: '/var/lib/agents',
+      RATE_LIMIT_SECONDS: 0,
+      REMOTE_NAMESPACE: 'outside',
+      cluster: { kubeconfig: '/home/me/.kube/config' },
+      tls: { certFile: '/tls/tls.crt', keyFile: '/tls/tls.key' },
+    },
+  });
+});
+
+const OWN = { kubeconfig: null };
+
+test.each([
+  ['outside a cluster', {}, 'sqlite', null],
+  ['in a cluster', { KUBERNETES_SERVICE_HOST: '10.96.0.1' }, 'kubernetes', OWN],
+  ['in a cluster, said otherwise', { KUBERNETES_SERVICE_HOST: '10.96.0.1', STORE: 'sqlite' }, 'sqlite', OWN],
+  ['outside, said otherwise', { STORE: 'kubernetes', KUBECONFIG: '/k' }, 'kubernetes', { kubeconfig: '/k' }],
+  ['outside, with a kubeconfig that nobody asked for', { KUBECONFIG: '/k' }, 'sqlite', null],
+])('the store %s', (_, env, store, cluster) => {
+  expect(readConfig(env)).toEqual({ ok: true, config: { ...DEFAULTS, STORE: store, cluster } });
+});
+
+test('the Kubernetes store needs a cluster', () => {
+  expect(readConfig({ STORE: 'kubernetes' })).toEqual({
+    ok: false,
+    problems: [
+      {
+        name: 'KUBECONFIG',
+        value: '(unset)',
+        wanted: 'the path of a kubeconfig file, because STORE is kubernetes and this process runs in no pod',
+      },
+    ],
+  });
+});
+
+test('all problems are reported at once, secrets hidden', () => {
+  expect(
+    readConfig({
+      LOG_LEVEL: 'loud',
+      LOG_FORMAT: 'xml',
+      PORT: '80.5',
+      JWT_SECRET: 'short',
+      STORE: 'postgres',
+      DATABASE_URL: 'postgres://u:p@db/agents',
+      RATE_LIMIT_SECONDS: '-1',
+      REMOTE_NAMESPACE: 'Not A Label',
+      TLS_CERT_FILE: '/tls/tls.crt',
+    }),
+  ).toEqual({
+    ok: false,
+    problems: [
+      { name: 'LOG_LEVEL', value: 'loud', wanted: 'one of error, warn, info, debug (default info)' },
+      { name: 'LOG_FORMAT', value: 'xml', wanted: 'one of json, text, or unset' },
+      { name: 'PORT', value: '80.5', wanted: 'an integer from 1 to 65535 (default 8080)' },
+      { name: 'JWT_SECRET', value: '[secret]', wanted: 'at least 32 characters, or unset' },
+      {
+        name: 'STORE',
+        value: 'postgres',
+        wanted: 'kubernetes or sqlite, or unset (this build has no PostgreSQL store)',
+      },
+      {
+        name: 'DATABASE_URL',
+        value: '[secret]',
+        wanted: 'unset: this build has no PostgreSQL store; STORE=sqlite or STORE=kubernetes keep the agents',
+      },
+      {
+        name: 'RATE_LIMIT_SECONDS',
+        value: '-1',
+        wanted: 'an integer from 0 to 3600 (default 10)',
+      },
+      {
+        name: 'REMOTE_NAMESPACE',
+        value: 'Not A Label',
+        wanted: 'a DNS label: 1 to 63 of a-z, 0-9 and "-" (default platform-remote)',
+      },
+      { name: 'TLS_KEY_FILE', value: '(unset)', wanted: 'set, because TLS_CERT_FILE is' },
+    ],
+  });
+});
+
+test.each([
+  ['TLS_CERT_FILE', 'TLS_KEY_FILE'],
+  ['TLS_KEY_FILE', 'TLS_CERT_FILE'],
+])('%s alone does not start a server without TLS', (given, missing) => {
+  expect(readConfig({ [given]: '/tls/file' })).toEqual({
+    ok: false,
+    problems: [{ name: missing, value: '(unset)', wanted: `set, because ${given} is` }],
+  });
+});
+
+test.each([31, 32])('a JWT_SECRET of %i characters', (length) => {
+  expect(readConfig({ JWT_SECRET: 'x'.repeat(length) }).ok).toBe(length >= 32);
+});

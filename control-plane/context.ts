@@ -1,0 +1,49 @@
+import type { RequestHandler } from 'express';
+import { systemClock, type Clock } from '../runtime/clock.ts';
+import type { Logger } from '../runtime/logger.ts';
+import type { Metrics } from '../runtime/metrics.ts';
+import { requireAdminKey } from './auth/admin-key.ts';
+import type { CallerDependencies } from './auth/caller.ts';
+import type { PodIdentity } from './auth/pod-identity.ts';
+import { createRegistrationTokens, signingKeyOf } from './auth/registration-token.ts';
+import type { ControlPlaneConfig } from './config.ts';
+import type { Store } from './stores/store.ts';
+
+/** What the routes need. */
+export interface ControlPlaneContext extends CallerDependencies {
+  logger: Logger;
+  metrics: Metrics;
+  requireAdmin: RequestHandler;
+  /** The least time between two accepted heartbeats of one instance; 0: no limit. */
+  rateLimitSeconds: number;
+  /** null: this process serves; else the reason why not, for `/readyz`. */
+  unready(): string | null;
+}
+
+export interface ContextParts {
+  config: ControlPlaneConfig;
+  logger: Logger;
+  metrics: Metrics;
+  store: Store;
+  pods: PodIdentity | null;
+  clock?: Clock;
+  /** True from the moment the process is asked to stop. */
+  isStopping?: () => boolean;
+}
+
+export function createContext(parts: ContextParts): ControlPlaneContext {
+  const { config, logger, metrics, store, pods, isStopping = () => false } = parts;
+  const key = signingKeyOf(config.JWT_SECRET, config.PLATFORM_ADMIN_KEY);
+  return {
+    logger,
+    store,
+    pods,
+    clock: parts.clock ?? systemClock,
+    metrics,
+    tokens: key === null ? null : createRegistrationTokens(key),
+    requireAdmin: requireAdminKey(config.PLATFORM_ADMIN_KEY),
+    remoteNamespace: config.REMOTE_NAMESPACE,
+    rateLimitSeconds: config.RATE_LIMIT_SECONDS,
+    unready: () => (isStopping() ? 'this process is stopping' : store.unready()),
+  };
+}

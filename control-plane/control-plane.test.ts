@@ -1,0 +1,859 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { RULE_IDS } from '../core/audit/rules.ts';
+import type { Heartbeat } from '../core/heartbeat/heartbeat.ts';
+import { listen, type Listener } from '../runtime/http-listener.ts';
+import { silentLogger } from '../runtime/logger.ts';
+import { createMetrics } from '../runtime/metrics.ts';
+import { Secret } from '../runtime/secret.ts';
+import { aHeartbeat } from '../testing/heartbeat.ts';
+import { ManualClock } from '../testing/manual-clock.ts';
+import { createControlPlaneApp } from './app.ts';
+import type { PodIdentification } from './auth/pod-identity.ts';
+import type { ControlPlaneConfig } from './config.ts';
+import { createContext } from './context.ts';
+import { createSqliteStore } from './stores/sqlite/sqlite-store.ts';
+import type { Store } from './stores/store.ts';
+
+const ADMIN = 'admin-key';
+const CONFIG: ControlPlaneConfig = {
+  LOG_LEVEL: 'error',
+  LOG_FORMAT: 'json',
+  PORT: 0,
+  PLATFORM_ADMIN_KEY: new Secret(ADMIN),
+  JWT_SECRET: null,
+  STORE: 'sqlite',
+  DATA_DIR: '',
+  RATE_LIMIT_SECONDS: 10,
+  REMOTE_NAMESPACE: 'platform-remote',
+  cluster: null,
+  tls: null,
+};
+
+/** What the cluster says of a bearer token; the tests' stand-in for TokenReview. */
+const PODS: Record<string, PodIdentification> = {
+  'token-of-shop-1': {
+    kind: 'pod',
+    namespace: 'team',
+    pod: 'shop-1',
+    uid: 'u-1',
+    agentName: 'shop',
+  },
+  unbound: { kind: 'no-agent', reason: 'the token is bound to no pod, so it speaks for no agent' },
+};
+
+let directory: string;
+let clock: ManualClock;
+let store: Store;
+let listener: Listener;
+let stopping: boolean;
+
+async function start(overrides: Partial<ControlPlaneConfig> = {}): Promise<void> {
+  const config = { ...CONFIG, ...overrides };
+  const context = createContext({
+    config,
+    logger: silentLogger,
+    metrics: createMetrics(),
+    store,
+    pods: {
+      identify: (token) =>
+        token === 'cluster-away'
+          ? Promise.reject(new Error('connect ECONNREFUSED 10.0.0.1:443'))
+          : Promise.resolve(
+              PODS[token] ?? {
+                kind: 'unauthenticated',
+                reason: 'the token is refused: invalid bearer token',
+              },
+            ),
+    },
+    clock,
+    isStopping: () => stopping,
+  });
+  listener = await listen({ handler: createControlPlaneApp(context), port: 0, host: '127.0.0.1' });
+}
+
+beforeEach(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'agents-'));
+  clock = new ManualClock('2026-03-01T10:00:00.000Z');
+  stopping = false;
+  store = createSqliteStore({ directory, clock, rateLimitSeconds: 10 });
+  await store.start(new AbortController().signal);
+  await start();
+});
+
+afterEach(async () => {
+  await listener.close();
+  await store.close();
+  rmSync(directory, { recursive: true });
+});
+
+interface Answer {
+  status: number;
+  headers: Headers;
+  body: unknown;
+}
+
+interface Call {
+  headers?: Record<string, string>;
+  /** Sent as JSON, unless it is text or bytes already. */
+  body?: unknown;
+}
+
+async function call(method: string, path: string, options: Call = {}): Promise<Answer> {
+  const { body, headers } = options;
+  const raw = typeof body === 'string' || body instanceof Uint8Array;
+  const response = await fetch(`http://127.0.0.1:${listener.port}${path}`, {
+    method,
+    headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+    ...(body === undefined ? {} : { body: raw ? body : JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  const isJson = (response.headers.get('content-type') ?? '').includes('json');
+  return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text };
+}
+
+const admin = (method: string, path: string, body?: unknown) =>
+  call(method, `/api/v1${path}`, { headers: { 'x-admin-key': ADMIN }, body });
+
+const push = (key: string, body: unknown) =>
+  call('POST', '/api/v1/heartbeat', { headers: { authorization: `Bearer ${key}` }, body });
+
+async function registered(agentName = 'shop'): Promise<{ agentId: string; apiKey: string }> {
+  const { body } = await admin('POST', '/register', { agentName, runtime: 'docker' });
+  return body as { agentId: string; apiKey: string };
+}
+
+const problem = (status: number, title: string, detail: string, extra = {}) => ({
+  type: 'about:blank',
+  title,
+  status,
+  detail,
+  ...extra,
+});
+
+const UNHEALTHY: Partial<Heartbeat> = {
+  health: {
+    agentName: 'shop',
+    timestamp: '2026-03-01T10:00:00.000Z',
+    status: 'unhealthy',
+    summary: { passed: 0, failed: 1, warnings: 0, skipped: 0 },
+    checks: [{ id: 'env:KEY', category: 'env', status: 'fail', severity: 'error' }],
+  },
+  gap: {
+    score: 80,
+    grade: 'B',
+    source: 'agent-sdk',
+    issues: [{ severity: 'high', property: 'env:KEY', description: 'KEY is not set', recommendation: 'set' }],
+  },
+};
+
+describe('the admin key', () => {
+  const ADMIN_ROUTES = [
+    ['POST', '/api/v1/register'],
+    ['GET', '/api/v1/agents'],
+    ['GET', '/api/v1/agents/shop/gap'],
+    ['GET', '/api/v1/agents/shop/health'],
+    ['GET', '/api/v1/agents/shop/usage'],
+    ['GET', '/api/v1/agents/shop/proof'],
+    ['POST', '/api/v1/agents/shop/proof/rule/MEM-01'],
+    ['DELETE', '/api/v1/agents/shop/proof/rule/MEM-01'],
+    ['DELETE', '/api/v1/agents/shop'],
+  ] as const;
+
+  test.each(ADMIN_ROUTES)('%s %s needs it: missing 401, empty 401, wrong 403', async (method, path) => {
+    const missing = await call(method, path);
+    expect(missing.body).toEqual(problem(401, 'Unauthorized', 'this route needs the header X-Admin-Key'));
+    expect(missing.headers.get('www-authenticate')).toBe('X-Admin-Key');
+    expect(missing.headers.get('content-type')).toBe('application/problem+json; charset=utf-8');
+    expect((await call(method, path, { headers: { 'x-admin-key': '' } })).status).toBe(401);
+    for (const wrong of ['x', `${ADMIN}x`, ADMIN.toUpperCase()])
+      expect((await call(method, path, { headers: { 'x-admin-key': wrong } })).body).toEqual(
+        problem(403, 'Forbidden', 'X-Admin-Key is wrong'),
+      );
+  });
+
+  test.each(ADMIN_ROUTES)('%s %s answers 503 where none is configured', async (method, path) => {
+    await listener.close();
+    await start({ PLATFORM_ADMIN_KEY: null });
+    expect((await call(method, path, { headers: { 'x-admin-key': '' } })).body).toEqual(
+      problem(
+        503,
+        'Service Unavailable',
+        'admin routes are off: PLATFORM_ADMIN_KEY of the control plane is not set',
+      ),
+    );
+    expect((await call('GET', '/livez')).status).toBe(200);
+    expect((await call('GET', '/readyz')).status).toBe(200);
+  });
+
+  test('comes before the body is read', async () => {
+    expect((await call('POST', '/api/v1/register', { body: '{not json' })).status).toBe(401);
+  });
+});
+
+describe('registration', () => {
+  test('answers 201 with a key of 30 days, and 200 with the same id and a new key', async () => {
+    const first = await admin('POST', '/register', { agentName: 'shop', runtime: 'docker' });
+    expect(first).toMatchObject({
+      status: 201,
+      body: {
+        agentId: expect.stringMatching(/^agt_[0-9a-f]{32}$/),
+        apiKey: expect.stringMatching(/^eyJ[\w-]+\.[\w-]+\.[\w-]+$/),
+        expiresAt: '2026-03-31T10:00:00.000Z',
+      },
+    });
+    clock.advance(60_000);
+    const second = await admin('POST', '/register', { agentName: 'shop', runtime: 'local' });
+    expect(second).toMatchObject({ status: 200, body: { expiresAt: '2026-03-31T10:01:00.000Z' } });
+    const [a, b] = [first.body, second.body] as { agentId: string; apiKey: string }[];
+    expect(b!.agentId).toBe(a!.agentId);
+    expect((await push(a!.apiKey, aHeartbeat())).body).toEqual(
+      problem(401, 'Unauthorized', 'the key is revoked; register again'),
+    );
+    expect((await push(b!.apiKey, aHeartbeat())).status).toBe(204);
+  });
+
+  test('takes the manifest as text or as an object, and shows what it says', async () => {
+    const manifest = {
+      apiVersion: 'platform.io/v1',
+      kind: 'PlatformAgent',
+      metadata: { name: 'shop', version: '1.0.0', description: 'Sells' },
+      spec: { model: { provider: 'openai', id: 'gpt-x', apiKey: '$env:KEY' } },
+    };
+    for (const given of [manifest, JSON.stringify(manifest)]) {
+      const answer = await admin('POST', '/register', {
+        agentName: 'shop',
+        runtime: 'docker',
+        manifest: given,
+      });
+      expect(answer.status).toBeLessThan(300);
+    }
+    const [agent] = await store.findByName('shop', clock.now());
+    expect(agent!.status).toMatchObject({
+      model: { provider: 'openai', id: 'gpt-x' },
+      manifestHash: expect.stringMatching(/^[0-9a-f]{64}$/),
+    });
+  });
+
+  test.each<[string, unknown, string[]]>([
+    ['nothing in it', {}, ['agentName', 'runtime']],
+    ['no object', [], ['']],
+    ['null', null, ['']],
+    ['a name with capitals', { agentName: 'Shop', runtime: 'docker' }, ['agentName']],
+    ['a name of 64', { agentName: 'a'.repeat(64), runtime: 'docker' }, ['agentName']],
+    ['a name that is a path', { agentName: '../x', runtime: 'docker' }, ['agentName']],
+    ['a name that is no text', { agentName: 7, runtime: 'docker' }, ['agentName']],
+    ['an unknown runtime', { agentName: 'shop', runtime: 'moon' }, ['runtime']],
+    ['a runtime of the prototype', { agentName: 'shop', runtime: 'toString' }, ['runtime']],
+    ['a manifest that is a list', { agentName: 'shop', runtime: 'docker', manifest: [] }, ['manifest']],
+    [
+      'a manifest that is not valid',
+      { agentName: 'shop', runtime: 'docker', manifest: 'kind: PlatformAgent' },
+      ['manifest.apiVersion', 'manifest.metadata', 'manifest.spec'],
+    ],
+    [
+      'a body whose names are of the prototype',
+      '{"__proto__": {"agentName": "shop", "runtime": "docker"}}',
+      ['agentName', 'runtime'],
+    ],
+  ])('with %s is refused and stores nothing', async (_, body, paths) => {
+    const answer = await admin('POST', '/register', body);
+    expect(answer.body).toMatchObject({ status: 400, detail: 'the registration is not valid' });
+    expect((answer.body as { errors: { path: string }[] }).errors.map((error) => error.path)).toEqual(paths);
+    expect((await admin('GET', '/agents')).body).toEqual([]);
+  });
+});
+
+describe('a fresh key', () => {
+  const renew = (key: string) =>
+    call('POST', '/api/v1/token', { headers: { authorization: `Bearer ${key}` } });
+
+  test('comes for a valid one, which lives on to its own expiry', async () => {
+    const { agentId, apiKey } = await registered();
+    clock.advance(20 * 86_400_000);
+    const renewed = await renew(apiKey);
+    expect(renewed).toMatchObject({ status: 200, body: { agentId, expiresAt: '2026-04-20T10:00:00.000Z' } });
+    const fresh = (renewed.body as { apiKey: string }).apiKey;
+    expect((await push(apiKey, aHeartbeat({ seq: 1 }))).status).toBe(204);
+    clock.advance(10 * 86_400_000);
+    expect((await push(apiKey, aHeartbeat({ seq: 2 }))).status).toBe(401);
+    expect((await push(fresh, aHeartbeat({ seq: 3 }))).status).toBe(204);
+  });
+
+  test.each([
+    ['register', async () => registered()],
+    ['DELETE', async () => admin('DELETE', '/agents/shop')],
+  ])('is revoked by %s with all others', async (_, revoke) => {
+    const { apiKey } = await registered();
+    const fresh = ((await renew(apiKey)).body as { apiKey: string }).apiKey;
+    await revoke();
+    for (const key of [apiKey, fresh]) {
+      expect((await push(key, aHeartbeat())).status).toBe(401);
+      expect((await renew(key)).status).toBe(401);
+    }
+  });
+
+  test('does not revive the keys of a removed namesake', async () => {
+    const { apiKey } = await registered();
+    await admin('DELETE', '/agents/shop');
+    await registered();
+    expect((await push(apiKey, aHeartbeat())).status).toBe(401);
+  });
+
+  test('is not for pods', async () => {
+    expect((await renew('token-of-shop-1')).body).toEqual(
+      problem(403, 'Forbidden', 'the token of a pod is renewed by its kubelet, not here'),
+    );
+  });
+
+  test('is refused for the 33rd that lives at a time', async () => {
+    const { apiKey } = await registered();
+    for (let index = 0; index < 31; index += 1) expect((await renew(apiKey)).status).toBe(200);
+    const answer = await renew(apiKey);
+    expect(answer.status).toBe(429);
+    expect(answer.headers.get('retry-after')).toBe('3600');
+  });
+});
+
+describe('the credential of a heartbeat', () => {
+  test.each<[string, Record<string, string>, number, string]>([
+    ['none', {}, 401, 'this route needs the header Authorization: Bearer <key>'],
+    [
+      'another scheme',
+      { authorization: 'Basic eDp5' },
+      401,
+      'this route needs the header Authorization: Bearer <key>',
+    ],
+    ['no key', { authorization: 'Bearer ' }, 401, 'this route needs the header Authorization: Bearer <key>'],
+    [
+      'two words',
+      { authorization: 'Bearer a b' },
+      401,
+      'this route needs the header Authorization: Bearer <key>',
+    ],
+    ['garbage', { authorization: 'Bearer x.y.z' }, 401, 'the token is refused: invalid bearer token'],
+    [
+      'a JWT of somebody else',
+      {
+        authorization: `Bearer ${Buffer.from('{"alg":"HS256"}').toString('base64url')}.${Buffer.from('{"sub":"agt_1","agent":"shop","exp":99999999999}').toString('base64url')}.AAAA`,
+      },
+      401,
+      'the key is not valid or has expired; register again',
+    ],
+    [
+      'a JWT without a signature',
+      {
+        authorization: `Bearer ${Buffer.from('{"alg":"none"}').toString('base64url')}.${Buffer.from('{"sub":"agt_1"}').toString('base64url')}.`,
+      },
+      401,
+      'the token is refused: invalid bearer token',
+    ],
+    [
+      'the token of no pod',
+      { authorization: 'Bearer unbound' },
+      403,
+      'the token is bound to no pod, so it speaks for no agent',
+    ],
+  ])('%s', async (_, headers, status, detail) => {
+    const answer = await call('POST', '/api/v1/heartbeat', { headers, body: aHeartbeat() });
+    expect(answer.body).toMatchObject({ status, detail });
+    expect(answer.headers.get('www-authenticate')).toBe(status === 401 ? 'Bearer' : null);
+    expect((await admin('GET', '/agents')).body).toEqual([]);
+  });
+
+  test('that nobody can check now is answered 503, without internals', async () => {
+    const answer = await push('cluster-away', aHeartbeat());
+    expect(answer.body).toEqual(
+      problem(503, 'Service Unavailable', 'the cluster cannot be asked about this token; try again'),
+    );
+    expect(answer.headers.get('retry-after')).toBe('2');
+  });
+
+  test('of a registered agent is refused where there is no key to check it with', async () => {
+    const { apiKey } = await registered();
+    await listener.close();
+    await start({ PLATFORM_ADMIN_KEY: null });
+    expect((await push(apiKey, aHeartbeat())).body).toEqual(
+      problem(
+        401,
+        'Unauthorized',
+        'registration keys are off: neither JWT_SECRET nor PLATFORM_ADMIN_KEY is set',
+      ),
+    );
+  });
+
+  test('signed with JWT_SECRET holds when the admin key is taken away', async () => {
+    const JWT_SECRET = new Secret('s'.repeat(32));
+    await listener.close();
+    await start({ JWT_SECRET });
+    const { apiKey } = await registered();
+    await listener.close();
+    await start({ JWT_SECRET, PLATFORM_ADMIN_KEY: null });
+    expect((await push(apiKey, aHeartbeat())).status).toBe(204);
+  });
+
+  test('decides who speaks, whatever the body says', async () => {
+    const { apiKey } = await registered('mine');
+    const body = aHeartbeat({
+      instance: 'somebody-else',
+      health: { ...aHeartbeat().health, agentName: 'yours' },
+    });
+    await push(apiKey, body);
+    await push('token-of-shop-1', body);
+    expect((await admin('GET', '/agents')).body).toMatchObject([
+      { agentName: 'mine', namespace: 'platform-remote', runtime: 'docker' },
+      { agentName: 'shop', namespace: 'team', runtime: 'k8s' },
+    ]);
+    expect((await admin('GET', '/agents/mine/gap')).body).toMatchObject({ instance: 'somebody-else' });
+    expect((await admin('GET', '/agents/shop/gap')).body).toMatchObject({ instance: 'shop-1' });
+  });
+});
+
+describe('a heartbeat', () => {
+  test('of a plain reporter needs health and gap alone', async () => {
+    const { apiKey } = await registered();
+    const answer = await push(apiKey, {
+      health: { status: 'ready', checks: [] },
+      gap: { score: 77, issues: [] },
+    });
+    expect(answer).toMatchObject({ status: 204, body: '' });
+    expect((await admin('GET', '/agents')).body).toEqual([
+      {
+        agentId: expect.any(String),
+        agentName: 'shop',
+        namespace: 'platform-remote',
+        runtime: 'docker',
+        phase: 'Healthy',
+        grade: 'B',
+        score: 77,
+        tokens: 0,
+        lastSeen: '2026-03-01T10:00:00.000Z',
+      },
+    ]);
+  });
+
+  test('that comes again is answered 204 and changes nothing; the next one too early 429', async () => {
+    const { apiKey } = await registered();
+    expect((await push(apiKey, aHeartbeat())).status).toBe(204);
+    clock.advance(3_000);
+    expect((await push(apiKey, aHeartbeat(UNHEALTHY))).status).toBe(204);
+    expect((await admin('GET', '/agents/shop/gap')).body).toMatchObject({ score: 100 });
+    const early = await push(apiKey, aHeartbeat({ seq: 2, ...UNHEALTHY }));
+    expect(early.body).toEqual(
+      problem(429, 'Too Many Requests', 'this instance has sent a heartbeat a moment ago'),
+    );
+    expect(early.headers.get('retry-after')).toBe('7');
+    clock.advance(7_000);
+    expect((await push(apiKey, aHeartbeat({ seq: 2, ...UNHEALTHY }))).status).toBe(204);
+    expect((await admin('GET', '/agents/shop/gap')).body).toMatchObject({ score: 80 });
+  });
+
+  test('learns in a 200 what the sender should know: proofs, the others of today, another interval', async () => {
+    const { apiKey } = await registered();
+    const totals = { tokensToday: 100, costTodayUsd: 0.5 };
+    await push(apiKey, aHeartbeat({ instance: 'other', totals }));
+    await admin('POST', '/agents/shop/proof/rule/MEM-01', { verifiedBy: 'qa', method: 'looked' });
+    const answer = await push(apiKey, aHeartbeat({ intervalSeconds: 5 }));
+    const proof = {
+      ruleId: 'MEM-01',
+      verifiedBy: 'qa',
+      method: 'looked',
+      verifiedAt: '2026-03-01T10:00:00.000Z',
+    };
+    expect(answer).toMatchObject({ status: 200 });
+    expect(answer.body).toEqual({
+      proof: [proof],
+      proofRevision: 1,
+      othersToday: { tokens: 100, costUsd: 0.5 },
+      intervalSeconds: 10,
+    });
+    clock.advance(10_000);
+    const next = aHeartbeat({ seq: 2, intervalSeconds: 10, proof: [proof], proofRevision: 1 });
+    expect((await push(apiKey, next)).body).toEqual({ othersToday: { tokens: 100, costUsd: 0.5 } });
+    clock.advance(14 * 3_600_000);
+    expect((await push(apiKey, { ...next, seq: 3 })).status).toBe(204);
+  });
+
+  test('brings the proofs of its sender', async () => {
+    const { apiKey } = await registered();
+    const proof = {
+      ruleId: 'MODEL-01',
+      verifiedBy: 'chaos',
+      method: 'unplugged',
+      verifiedAt: '2026-02-28T10:00:00.000Z',
+    };
+    const answer = await push(apiKey, aHeartbeat({ proof: [proof] }));
+    expect(answer.body).toEqual({ proof: [proof], proofRevision: 1 });
+    expect((await admin('GET', '/agents/shop/proof')).body).toEqual([proof]);
+  });
+
+  test('of 64 KiB is taken, one byte more is 413, compressed or not', async () => {
+    const { apiKey } = await registered();
+    const text = JSON.stringify(aHeartbeat());
+    const fits = text.padEnd(64 * 1024, ' ');
+    const tooLarge = problem(413, 'Content Too Large', 'the body is larger than this route accepts');
+    const authorization = `Bearer ${apiKey}`;
+    const send = (body: string | Uint8Array, headers = {}) =>
+      call('POST', '/api/v1/heartbeat', { body, headers: { authorization, ...headers } });
+    expect((await send(`${fits} `)).body).toEqual(tooLarge);
+    const bomb = gzipSync(Buffer.alloc(50 * 1024 * 1024, ' '));
+    expect((await send(bomb, { 'content-encoding': 'gzip' })).body).toEqual(tooLarge);
+    expect((await admin('GET', '/agents/shop/gap')).status).toBe(404);
+    expect((await send(fits)).status).toBe(204);
+  });
+
+  test('that never ends is cut off', async () => {
+    const { apiKey } = await registered();
+    const socket = connect(listener.port, '127.0.0.1');
+    let answer = '';
+    socket.setEncoding('utf8').on('data', (text: string) => (answer += text));
+    socket.on('error', () => undefined);
+    socket.write(
+      `POST /api/v1/heartbeat HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${apiKey}\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n`,
+    );
+    const chunk = `4000\r\n${' '.repeat(0x4000)}\r\n`;
+    for (let index = 0; index < 1_000 && answer === ''; index += 1) {
+      socket.write(chunk);
+      await new Promise((resolve) => setTimeout(resolve, 2));
+    }
+    socket.destroy();
+    expect(answer).toMatch(/^HTTP\/1\.1 413 /);
+    expect(answer).toContain('\r\nconnection: close\r\n');
+  });
+
+  const { health, gap } = aHeartbeat();
+  const deep = `${'['.repeat(20_000)}${']'.repeat(20_000)}`;
+
+  test.each<[string, unknown, number]>([
+    ['nothing', '', 400],
+    ['no JSON', '{"health":', 400],
+    ['text', '"x"', 400],
+    ['a number', '7', 400],
+    ['null', 'null', 400],
+    ['a list', '[]', 400],
+    ['no member', '{}', 400],
+    ['no gap', { health }, 400],
+    ['no health', { gap }, 400],
+    ['members of the prototype', '{"__proto__": {"health": {}, "gap": {}}}', 400],
+    ['a polluting member', `{"health": {"__proto__": {"status": "healthy"}}, "gap": {}}`, 400],
+    ['a constructor', '{"constructor": {"prototype": {"polluted": true}}}', 400],
+    ['another version', { ...aHeartbeat(), version: 2 }, 400],
+    ['a score over 100', { health, gap: { ...gap, score: 101 } }, 400],
+    [
+      'a score that is no number',
+      `{"health": ${JSON.stringify(health)}, "gap": {"score": 1e999, "issues": []}}`,
+      400,
+    ],
+    ['an unknown status', { health: { ...health, status: 'fine' }, gap }, 400],
+    ['checks that are none', { health: { ...health, checks: 'all' }, gap }, 400],
+    ['issues that are null', { health, gap: { ...gap, issues: [null] } }, 400],
+    ['a negative seq', { ...aHeartbeat(), seq: -1 }, 400],
+    ['a seq beyond integers', `${JSON.stringify(aHeartbeat()).replace('"seq":1', '"seq":1e300')}`, 400],
+    ['a time that is none', { ...aHeartbeat(), startedAt: 'yesterday' }, 400],
+    ['a day that is none', { ...aHeartbeat(), startedAt: '2026-13-45T00:00:00Z' }, 400],
+    ['an instance that is an object', { ...aHeartbeat(), instance: { $gt: '' } }, 400],
+    ['an instance of 254 characters', { ...aHeartbeat(), instance: 'i'.repeat(254) }, 400],
+    ['an interval of zero', { ...aHeartbeat(), intervalSeconds: 0 }, 400],
+    ['negative tokens', { ...aHeartbeat(), totals: { tokensToday: -1 } }, 400],
+    ['lists in lists', deep, 400],
+    ['lists in lists inside', `{"health": ${deep}, "gap": ${deep}}`.slice(0, 64_000), 400],
+    ['another content type', new Uint8Array([1, 2, 3]), 400],
+  ])('of %s is refused: clear error, nothing stored, process alive', async (_, body, status) => {
+    const { apiKey } = await registered();
+    const answer = await push(apiKey, body);
+    expect(answer.status).toBe(status);
+    expect(answer.headers.get('content-type')).toBe('application/problem+json; charset=utf-8');
+    expect(answer.body).toMatchObject({
+      status,
+      detail: expect.stringMatching(/^the (heartbeat|body) is not valid/),
+    });
+    expect((await admin('GET', '/agents/shop/gap')).status).toBe(404);
+    expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
+    expect((await call('GET', '/livez')).status).toBe(200);
+  });
+
+  test('names everything that is wrong with it', async () => {
+    const { apiKey } = await registered();
+    const answer = await push(apiKey, {
+      health: { status: 'fine' },
+      gap: { score: 'x', issues: {} },
+      seq: 0.5,
+    });
+    expect((answer.body as { errors: { path: string }[] }).errors.map((error) => error.path)).toEqual([
+      'seq',
+      'health.status',
+      'health.checks',
+      'gap.score',
+      'gap.issues',
+    ]);
+  });
+
+  test.each(['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data'])(
+    'as %s is answered 415',
+    async (type) => {
+      const { apiKey } = await registered();
+      const answer = await call('POST', '/api/v1/heartbeat', {
+        body: JSON.stringify(aHeartbeat()),
+        headers: { authorization: `Bearer ${apiKey}`, 'content-type': type },
+      });
+      expect(answer.body).toMatchObject({ status: 415 });
+    },
+  );
+
+  test.each<[string, Record<string, string>, number]>([
+    ['an unknown encoding', { 'content-encoding': 'x' }, 415],
+    ['an unknown charset', { 'content-type': 'application/json; charset=x' }, 415],
+    ['gzip that is none', { 'content-encoding': 'gzip' }, 400],
+  ])('in %s is refused', async (_, headers, status) => {
+    const { apiKey } = await registered();
+    const answer = await call('POST', '/api/v1/heartbeat', {
+      body: JSON.stringify(aHeartbeat()),
+      headers: { authorization: `Bearer ${apiKey}`, ...headers },
+    });
+    expect(answer.body).toMatchObject({ status });
+  });
+});
+
+describe('reports', () => {
+  test('are 404 for an agent that nobody knows, or that has not reported yet', async () => {
+    await registered();
+    expect((await admin('GET', '/agents/nobody/gap')).body).toEqual(
+      problem(404, 'Not Found', 'no agent nobody'),
+    );
+    expect((await admin('GET', '/agents/..%2Fx/gap')).body).toMatchObject({ status: 404 });
+    for (const report of ['gap', 'health', 'usage'])
+      expect((await admin('GET', `/agents/shop/${report}`)).body).toEqual(
+        problem(404, 'Not Found', 'no heartbeat of shop has arrived yet'),
+      );
+    expect((await admin('GET', '/agents/shop/proof')).body).toEqual([]);
+    expect((await admin('GET', '/agents/nobody/proof')).status).toBe(404);
+  });
+
+  test('are of the worst live instance, or of the one that is asked for', async () => {
+    const { apiKey } = await registered();
+    const usage = {
+      windowStartedAt: '2026-03-01T09:59:30.000Z',
+      models: [{ modelId: 'm', promptTokens: 3, completionTokens: 4, totalTokens: 7, callCount: 1 }],
+      totalTokens: 7,
+      totalCalls: 1,
+    };
+    await push(apiKey, aHeartbeat({ usage }));
+    clock.advance(1_000);
+    const bad = aHeartbeat({ instance: 'i-2', ...UNHEALTHY });
+    await push(apiKey, bad);
+    const seen = { receivedAt: '2026-03-01T10:00:01.000Z', instance: 'i-2' };
+    expect((await admin('GET', '/agents/shop/gap')).body).toEqual({ ...bad.gap, ...seen });
+    expect((await admin('GET', '/agents/shop/health')).body).toEqual({ ...bad.health, ...seen });
+    expect((await admin('GET', '/agents/shop/usage')).body).toEqual(
+      problem(404, 'Not Found', 'the last heartbeat of i-2 has no usage window'),
+    );
+    expect((await admin('GET', '/agents/shop/usage?instance=i-1')).body).toEqual({
+      ...usage,
+      receivedAt: '2026-03-01T10:00:00.000Z',
+      instance: 'i-1',
+    });
+    expect((await admin('GET', '/agents/shop/gap?instance=i-3')).body).toEqual(
+      problem(404, 'Not Found', 'no heartbeat of the instance i-3 of shop is known'),
+    );
+  });
+
+  test('ask for the namespace where a name is in several', async () => {
+    await registered();
+    await push('token-of-shop-1', aHeartbeat());
+    const conflict = problem(409, 'Conflict', 'shop is in several namespaces: add ?namespace=', {
+      namespaces: ['platform-remote', 'team'],
+    });
+    expect((await admin('GET', '/agents/shop/gap')).body).toEqual(conflict);
+    expect((await admin('DELETE', '/agents/shop')).body).toEqual(conflict);
+    expect((await admin('GET', '/agents/shop/gap?namespace=team')).body).toMatchObject({ score: 100 });
+    expect((await admin('GET', '/agents/shop/gap?namespace=else')).body).toEqual(
+      problem(404, 'Not Found', 'no agent shop in the namespace else'),
+    );
+    expect((await admin('DELETE', '/agents/shop?namespace=team')).status).toBe(204);
+    expect((await admin('GET', '/agents/shop/proof')).body).toEqual([]);
+  });
+});
+
+describe('the list of agents', () => {
+  const names = (answer: Answer) => (answer.body as { agentName: string }[]).map((agent) => agent.agentName);
+
+  test('is empty at first', async () => {
+    const answer = await admin('GET', '/agents');
+    expect(answer).toMatchObject({ status: 200, body: [] });
+    expect(answer.headers.get('x-total-count')).toBe('0');
+    expect(answer.headers.get('link')).toBeNull();
+  });
+
+  test('is followed page by page by its Link, filters kept', async () => {
+    for (const name of ['a', 'b', 'c', 'd', 'e']) await registered(name);
+    await push('token-of-shop-1', aHeartbeat());
+    const pages: string[][] = [];
+    let path: string | null = '/api/v1/agents?limit=2&phase=Pending&namespace=platform-remote';
+    while (path !== null) {
+      const answer = await call('GET', path, { headers: { 'x-admin-key': ADMIN } });
+      expect(answer.headers.get('x-total-count')).toBe('5');
+      pages.push(names(answer));
+      path = /^<([^>]+)>; rel="next"$/.exec(answer.headers.get('link') ?? '')?.[1] ?? null;
+    }
+    expect(pages).toEqual([['a', 'b'], ['c', 'd'], ['e']]);
+  });
+
+  test('is filtered by phase, grade and namespace', async () => {
+    const { apiKey } = await registered();
+    await push(apiKey, aHeartbeat(UNHEALTHY));
+    await push('token-of-shop-1', aHeartbeat());
+    const namespaces = async (query: string) =>
+      ((await admin('GET', `/agents?${query}`)).body as { namespace: string }[]).map(
+        (each) => each.namespace,
+      );
+    expect(await namespaces('')).toEqual(['platform-remote', 'team']);
+    expect(await namespaces('phase=Unhealthy')).toEqual(['platform-remote']);
+    expect(await namespaces('grade=A')).toEqual(['team']);
+    expect(await namespaces('namespace=team')).toEqual(['team']);
+    expect(await namespaces('phase=Unhealthy&grade=A')).toEqual([]);
+    expect(await namespaces('unknown=1')).toEqual(['platform-remote', 'team']);
+  });
+
+  test.each([
+    ['limit=0', [{ path: 'limit', message: 'is not an integer from 1 to 1000' }]],
+    ['limit=1001', [{ path: 'limit', message: 'is not an integer from 1 to 1000' }]],
+    ['limit=-1', [{ path: 'limit', message: 'is not an integer from 1 to 1000' }]],
+    ['limit=1.5', [{ path: 'limit', message: 'is not an integer from 1 to 1000' }]],
+    ['limit=', [{ path: 'limit', message: 'is not an integer from 1 to 1000' }]],
+    ['limit=1&limit=2', [{ path: 'limit', message: 'is given more than once' }]],
+    ['continue=x', [{ path: 'continue', message: 'is not a token of this API' }]],
+    [
+      'phase=healthy',
+      [{ path: 'phase', message: 'is not one of Pending, Healthy, Degraded, Unhealthy, Unknown' }],
+    ],
+    ['grade=E', [{ path: 'grade', message: 'is not one of A, B, C, D, F' }]],
+    ['namespace=..', [{ path: 'namespace', message: 'is not a namespace (a DNS label)' }]],
+    [
+      'grade=E&limit=x',
+      [
+        { path: 'limit', message: 'is not an integer from 1 to 1000' },
+        { path: 'grade', message: 'is not one of A, B, C, D, F' },
+      ],
+    ],
+  ])('refuses ?%s', async (query, errors) => {
+    expect((await admin('GET', `/agents?${query}`)).body).toEqual(
+      problem(400, 'Bad Request', 'the query is not valid', { errors }),
+    );
+  });
+});
+
+describe('proofs', () => {
+  const rule = '/agents/shop/proof/rule/SEC-LLM-04';
+  const submission = { verifiedBy: 'k6', method: '429 under load', expiresAt: '2026-06-01T00:00:00.000Z' };
+
+  test('are stored, replaced, listed with their expiry and removed', async () => {
+    await registered();
+    const first = await admin('POST', rule, submission);
+    const record = { ruleId: 'SEC-LLM-04', ...submission, verifiedAt: '2026-03-01T10:00:00.000Z' };
+    expect(first).toMatchObject({ status: 201, body: record });
+    expect(await admin('POST', rule, submission)).toMatchObject({ status: 201, body: record });
+    expect((await admin('GET', '/agents/shop/proof')).body).toEqual([record]);
+    clock.advance(100 * 86_400_000);
+    expect((await admin('GET', '/agents/shop/proof')).body).toEqual([{ ...record, expired: true }]);
+    expect((await admin('DELETE', rule)).status).toBe(204);
+    expect((await admin('GET', '/agents/shop/proof')).body).toEqual([]);
+    expect((await admin('DELETE', rule)).body).toEqual(
+      problem(404, 'Not Found', 'shop has no proof of SEC-LLM-04'),
+    );
+  });
+
+  test('of an unknown rule are 400 with the valid ids', async () => {
+    await registered();
+    for (const method of ['POST', 'DELETE'])
+      expect((await admin(method, '/agents/shop/proof/rule/SEC-99', submission)).body).toEqual(
+        problem(400, 'Bad Request', 'SEC-99 is not a rule', { validIds: RULE_IDS }),
+      );
+  });
+
+  test.each<[string, unknown, string[]]>([
+    ['nothing in it', {}, ['verifiedBy', 'method']],
+    ['an empty text', { ...submission, method: ' ' }, ['method']],
+    ['2049 characters', { ...submission, method: 'x'.repeat(2049) }, ['method']],
+    ['a past expiry', { ...submission, expiresAt: '2026-03-01T09:59:59Z' }, ['expiresAt']],
+    ['an expiry that is no time', { ...submission, expiresAt: 'soon' }, ['expiresAt']],
+    ['a body that is a list', [], ['']],
+  ])('with %s are refused', async (_, body, paths) => {
+    await registered();
+    const answer = await admin('POST', rule, body);
+    expect(answer.body).toMatchObject({ status: 400, detail: 'the proof is not valid' });
+    expect((answer.body as { errors: { path: string }[] }).errors.map((error) => error.path)).toEqual(paths);
+    expect((await admin('GET', '/agents/shop/proof')).body).toEqual([]);
+  });
+
+  test('of an agent that nobody knows are 404', async () => {
+    expect((await admin('POST', rule, submission)).status).toBe(404);
+    expect((await admin('DELETE', rule)).status).toBe(404);
+  });
+});
+
+describe('removal', () => {
+  test('takes the agent away; a second one is 404', async () => {
+    const { apiKey } = await registered();
+    await push(apiKey, aHeartbeat());
+    expect((await admin('DELETE', '/agents/shop')).status).toBe(204);
+    expect((await admin('DELETE', '/agents/shop')).status).toBe(404);
+    expect((await admin('GET', '/agents/shop/gap')).status).toBe(404);
+    expect((await admin('GET', '/agents')).body).toEqual([]);
+  });
+});
+
+describe('the process', () => {
+  test('lives, is ready, and is not while it stops', async () => {
+    expect(await call('GET', '/livez')).toMatchObject({ status: 200, body: { status: 'live' } });
+    expect(await call('GET', '/readyz')).toMatchObject({ status: 200, body: { status: 'ready' } });
+    stopping = true;
+    expect((await call('GET', '/readyz')).body).toEqual(
+      problem(503, 'Service Unavailable', 'this process is stopping'),
+    );
+    expect((await call('GET', '/livez')).status).toBe(200);
+  });
+
+  test('is not ready without its store, whose routes answer 503 without internals', async () => {
+    await store.close();
+    expect((await call('GET', '/readyz')).body).toEqual(
+      problem(503, 'Service Unavailable', 'the database is not open'),
+    );
+    expect((await admin('GET', '/agents')).body).toEqual(
+      problem(503, 'Service Unavailable', 'the database does not answer; try again'),
+    );
+  });
+
+  test('counts requests by route and heartbeats by result', async () => {
+    const { apiKey } = await registered();
+    await push(apiKey, aHeartbeat());
+    await push(apiKey, aHeartbeat());
+    await push(apiKey, {});
+    await admin('GET', '/agents/some-name/gap');
+    await call('GET', '/nowhere');
+    const metrics = await call('GET', '/metrics');
+    expect(metrics.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');
+    const lines = (metrics.body as string).split('\n').filter((line) => !line.startsWith('#'));
+    expect(lines).toEqual(
+      expect.arrayContaining([
+        'platform_control_plane_heartbeats_total{result="accepted"} 1',
+        'platform_control_plane_heartbeats_total{result="repeat"} 1',
+        'platform_control_plane_heartbeats_total{result="invalid"} 1',
+        'platform_control_plane_requests_total{method="POST",route="/api/v1/register",status="201"} 1',
+        'platform_control_plane_requests_total{method="GET",route="/api/v1/agents/:name/gap",status="404"} 1',
+        'platform_control_plane_requests_total{method="GET",route="none",status="404"} 1',
+      ]),
+    );
+    expect(metrics.body).not.toContain('some-name');
+  });
+
+  test('knows its routes and their methods', async () => {
+    const answer = await call('PUT', '/api/v1/agents');
+    expect(answer).toMatchObject({ status: 405 });
+    expect(answer.headers.get('allow')).toBe('GET, HEAD');
+    expect((await call('GET', '/api/v2/agents')).status).toBe(404);
+  });
+});

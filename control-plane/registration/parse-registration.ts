@@ -1,0 +1,50 @@
+import { createHash } from 'node:crypto';
+import { parseManifest } from '../../core/manifest/parse-manifest.ts';
+import { object, oneOf, parseWith, type Field, type FieldError, fail } from '../../core/untrusted/fields.ts';
+import { isDnsLabel } from '../../core/injection/names.ts';
+import { RUNTIMES, type Registration, type Runtime } from '../stores/store.ts';
+
+/** `POST /api/v1/register`, read. */
+export interface ParsedRegistration {
+  agentName: string;
+  runtime: Runtime;
+  manifest: Registration['manifest'];
+}
+
+const dnsLabel: Field<string> = (value, path, errors) =>
+  typeof value === 'string' && isDnsLabel(value)
+    ? value
+    : fail(errors, path, 'must be a DNS label: 1 to 63 of a-z, 0-9 and "-"');
+
+/** The text of agent.yaml, or the same as a JSON object (which is YAML too). */
+const manifestText: Field<string> = (value, path, errors) => {
+  if (typeof value === 'string') return value;
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return JSON.stringify(value);
+  return fail(errors, path, 'must be the text of agent.yaml or the same as an object');
+};
+
+const body = object<{ agentName: string; runtime: Runtime }, { manifest: string }>(
+  { agentName: dnsLabel, runtime: oneOf(RUNTIMES) },
+  { manifest: manifestText },
+);
+
+export function parseRegistration(
+  value: unknown,
+): { ok: true; registration: ParsedRegistration } | { ok: false; errors: FieldError[] } {
+  const parsed = parseWith(body, value);
+  if (!parsed.ok) return parsed;
+  const { agentName, runtime, manifest: text } = parsed.value;
+  if (text === undefined) return { ok: true, registration: { agentName, runtime, manifest: null } };
+  const read = parseManifest(text);
+  if (!read.ok)
+    return {
+      ok: false,
+      errors: read.problems.map(({ path, message, line, column }) => ({
+        path: path === '' ? 'manifest' : `manifest.${path}`,
+        message: `${message} (line ${line}, column ${column})`,
+      })),
+    };
+  const { provider, id } = read.manifest.spec.model;
+  const hash = createHash('sha256').update(text).digest('hex');
+  return { ok: true, registration: { agentName, runtime, manifest: { hash, model: { provider, id } } } };
+}

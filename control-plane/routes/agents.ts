@@ -1,0 +1,87 @@
+import type { Request, Response } from 'express';
+import type { Grade } from '../../core/gap/gap.ts';
+import type { Phase } from '../../core/observation/observation.ts';
+import type { Route } from '../../runtime/http-app.ts';
+import type { ControlPlaneContext } from '../context.ts';
+import { isDnsLabel } from '../../core/injection/names.ts';
+import type { AgentKey, AgentRecord } from '../stores/store.ts';
+import { findAgent, namespaceReader } from './find-agent.ts';
+import { integerIn, oneOf, readQuery } from './query.ts';
+
+/** Agents on a page when the client does not say. */
+const DEFAULT_LIMIT = 500;
+const MAX_LIMIT = 1000;
+const PHASES: readonly Phase[] = ['Pending', 'Healthy', 'Degraded', 'Unhealthy', 'Unknown'];
+const GRADES: readonly Grade[] = ['A', 'B', 'C', 'D', 'F'];
+
+interface AgentsQuery extends Record<string, unknown> {
+  limit: number;
+  continue: AgentKey;
+  phase: Phase;
+  grade: Grade;
+  namespace: string;
+}
+
+/** The fleet: `GET /agents`, `DELETE /agents/{name}`. */
+export function agentRoutes(context: ControlPlaneContext): Route[] {
+  const { requireAdmin } = context;
+  return [
+    { method: 'GET', path: '/api/v1/agents', handlers: [requireAdmin, listAgents] },
+    { method: 'DELETE', path: '/api/v1/agents/:name', handlers: [requireAdmin, removeAgent] },
+  ];
+
+  async function listAgents(request: Request, response: Response): Promise<void> {
+    const query = readQuery<AgentsQuery>(request, {
+      limit: integerIn(1, MAX_LIMIT),
+      continue: parseContinue,
+      phase: oneOf(PHASES),
+      grade: oneOf(GRADES),
+      namespace: namespaceReader,
+    });
+    const { limit = DEFAULT_LIMIT, continue: after = null, ...filter } = query;
+    const page = await context.store.list({ limit, after, ...filter }, context.clock.now());
+    response.set('x-total-count', String(page.total));
+    if (page.next !== null) {
+      const parameters = new URLSearchParams({ limit: String(limit), ...filter });
+      parameters.set('continue', continueOf(page.next));
+      response.set('link', `</api/v1/agents?${parameters.toString()}>; rel="next"`);
+    }
+    response.json(page.agents.map(listItemOf));
+  }
+
+  async function removeAgent(request: Request, response: Response): Promise<void> {
+    const { namespace, name } = await findAgent(request, context);
+    await context.store.remove({ namespace, name });
+    context.logger.info('agent is removed', { agent: name, namespace });
+    response.status(204).end();
+  }
+}
+
+/** One row of the list; null is what nobody has reported yet. */
+function listItemOf(agent: AgentRecord): Record<string, unknown> {
+  const { status } = agent;
+  const seen = (status.instances ?? []).map((instance) => instance.lastHeartbeat).sort();
+  return {
+    agentId: agent.agentId,
+    agentName: agent.name,
+    namespace: agent.namespace,
+    runtime: agent.runtime,
+    phase: status.phase,
+    grade: status.grade ?? null,
+    score: status.score ?? null,
+    tokens: status.tokens ?? null,
+    lastSeen: seen.at(-1) ?? status.lastChecked ?? null,
+  };
+}
+
+/** The place to go on, opaque to clients. */
+function continueOf(key: AgentKey): string {
+  return Buffer.from(`${key.namespace}/${key.name}`).toString('base64url');
+}
+
+function parseContinue(raw: string): AgentKey | { error: string } {
+  const [namespace = '', name = '', ...rest] = Buffer.from(raw, 'base64url').toString('utf8').split('/');
+  return rest.length === 0 && isDnsLabel(namespace) && isDnsLabel(name)
+    ? { namespace, name }
+    : { error: 'is not a token of this API' };
+}

@@ -1,0 +1,84 @@
+import type { Request, Response } from 'express';
+import { parseHeartbeat } from '../../core/heartbeat/parse-heartbeat.ts';
+import { jsonBody, type Route } from '../../runtime/http-app.ts';
+import { Problem } from '../../runtime/problem.ts';
+import { authenticate, type Caller } from '../auth/caller.ts';
+import type { ControlPlaneContext } from '../context.ts';
+import { replyTo } from '../status/reply.ts';
+import type { HeartbeatOutcome } from '../stores/store.ts';
+import { bodyOf } from './request-body.ts';
+
+/** HeartbeatV1 at most, in bytes. */
+const MAX_HEARTBEAT_BYTES = 64 * 1024;
+/** How soon a sender may try again whose observation the operator has yet to create, in seconds. */
+const OBSERVATION_WAIT_SECONDS = 2;
+
+interface Locals {
+  caller: Caller;
+}
+
+/** `POST /api/v1/heartbeat`. Who sends is what the credential says; it is checked before a byte of the body is read. */
+export function heartbeatRoutes(context: ControlPlaneContext): Route[] {
+  const { store, clock, rateLimitSeconds } = context;
+  const results = context.metrics.counter('platform_control_plane_heartbeats_total', 'Heartbeats by result.');
+  return [
+    {
+      method: 'POST',
+      path: '/api/v1/heartbeat',
+      handlers: [
+        async (request, response, next) => {
+          (response.locals as Locals).caller = await authenticate(request, context);
+          next();
+        },
+        jsonBody(MAX_HEARTBEAT_BYTES),
+        (request, response) => receive(request, response, (response.locals as Locals).caller),
+      ],
+    },
+  ];
+
+  async function receive(request: Request, response: Response, caller: Caller): Promise<void> {
+    const parsed = parseHeartbeat(bodyOf(request));
+    if (!parsed.ok) {
+      results.add({ result: 'invalid' });
+      throw new Problem(400, 'the heartbeat is not valid', { extra: { errors: parsed.errors } });
+    }
+    const { heartbeat } = parsed;
+    const sender =
+      caller.kind === 'pod'
+        ? { source: 'sidecar' as const, instance: caller.pod, uid: caller.uid }
+        : { source: 'remote' as const, instance: heartbeat.instance };
+    const at = clock.now();
+    const outcome = await store.heartbeat({ ...caller.key, ...sender, heartbeat, at });
+    results.add({ result: outcome.kind });
+    if (outcome.kind !== 'accepted') {
+      settle(outcome, caller, response);
+      return;
+    }
+    const reply = replyTo(outcome.record, { heartbeat, instance: sender.instance, at, rateLimitSeconds });
+    if (reply === null) response.status(204).end();
+    else response.json(reply);
+  }
+}
+
+/** The answers to what changed nothing. */
+function settle(
+  outcome: Exclude<HeartbeatOutcome, { kind: 'accepted' }>,
+  caller: Caller,
+  response: Response,
+): void {
+  switch (outcome.kind) {
+    case 'repeat':
+      response.status(204).end();
+      return;
+    case 'limited':
+      throw new Problem(429, 'this instance has sent a heartbeat a moment ago', {
+        headers: { 'retry-after': String(outcome.retryAfterSeconds) },
+      });
+    case 'unknown':
+      if (caller.kind === 'registered') throw new Problem(401, 'the agent was removed; register again');
+      // Not 404: the operator creates the observation of a new workload within moments, and the sender shall come back.
+      throw new Problem(503, 'the observation of this agent is not there yet; try again', {
+        headers: { 'retry-after': String(OBSERVATION_WAIT_SECONDS) },
+      });
+  }
+}

@@ -1,0 +1,57 @@
+import type { Request, Response } from 'express';
+import { isRuleId, RULE_IDS } from '../../core/audit/rules.ts';
+import { withExpiry } from '../../core/proof/expiry.ts';
+import { parseProofSubmission, proofRecordOf } from '../../core/proof/parse-proof-submission.ts';
+import { jsonBody, type Route } from '../../runtime/http-app.ts';
+import { Problem } from '../../runtime/problem.ts';
+import type { ControlPlaneContext } from '../context.ts';
+import { findAgent } from './find-agent.ts';
+import { bodyOf } from './request-body.ts';
+
+/** Two texts of 2048 characters, in the longest encoding that JSON has for them. */
+const MAX_PROOF_BYTES = 32 * 1024;
+
+/** Proofs of one agent; what is stored here reaches the agent with the reply to its next heartbeat. */
+export function proofRoutes(context: ControlPlaneContext): Route[] {
+  const { requireAdmin, store, clock, logger } = context;
+  const rule = '/api/v1/agents/:name/proof/rule/:ruleId';
+  return [
+    { method: 'GET', path: '/api/v1/agents/:name/proof', handlers: [requireAdmin, listProofs] },
+    { method: 'POST', path: rule, handlers: [requireAdmin, jsonBody(MAX_PROOF_BYTES), submitProof] },
+    { method: 'DELETE', path: rule, handlers: [requireAdmin, removeProof] },
+  ];
+
+  async function listProofs(request: Request, response: Response): Promise<void> {
+    const { status } = await findAgent(request, context);
+    response.json(withExpiry(status.proofs ?? [], clock.now()));
+  }
+
+  async function submitProof(request: Request, response: Response): Promise<void> {
+    const { namespace, name } = await findAgent(request, context);
+    const ruleId = ruleOf(request);
+    const at = clock.now();
+    const parsed = parseProofSubmission(bodyOf(request), at);
+    if (!parsed.ok) throw new Problem(400, 'the proof is not valid', { extra: { errors: parsed.errors } });
+    const record = proofRecordOf(ruleId, parsed.submission, at);
+    const outcome = await store.putProof({ namespace, name, record, at });
+    if (outcome === 'unknown-agent') throw new Problem(404, `no agent ${name}`);
+    logger.info('proof is stored', { agent: name, namespace, ruleId });
+    response.status(201).json(record);
+  }
+
+  async function removeProof(request: Request, response: Response): Promise<void> {
+    const { namespace, name } = await findAgent(request, context);
+    const ruleId = ruleOf(request);
+    const outcome = await store.removeProof({ namespace, name, ruleId, at: clock.now() });
+    if (outcome !== 'removed') throw new Problem(404, `${name} has no proof of ${ruleId}`);
+    logger.info('proof is removed', { agent: name, namespace, ruleId });
+    response.status(204).end();
+  }
+}
+
+function ruleOf(request: Request): string {
+  const ruleId = request.params['ruleId'] as string;
+  if (!isRuleId(ruleId))
+    throw new Problem(400, `${ruleId.slice(0, 100)} is not a rule`, { extra: { validIds: RULE_IDS } });
+  return ruleId;
+}

@@ -1,0 +1,79 @@
+import type { Request, Response } from 'express';
+import { jsonBody, type Route } from '../../runtime/http-app.ts';
+import { Problem } from '../../runtime/problem.ts';
+import { authenticate } from '../auth/caller.ts';
+import type { IssuedToken } from '../auth/registration-token.ts';
+import type { ControlPlaneContext } from '../context.ts';
+import { parseRegistration } from '../registration/parse-registration.ts';
+import { MAX_LIVE_TOKENS } from '../status/tokens.ts';
+import type { AgentRecord, TokenOutcome } from '../stores/store.ts';
+import { bodyOf } from './request-body.ts';
+
+/** A registration may carry a whole manifest. */
+const MAX_REGISTRATION_BYTES = 256 * 1024;
+
+/** How an agent outside the cluster gets its key, and a fresh one. */
+export function registrationRoutes(context: ControlPlaneContext): Route[] {
+  const { requireAdmin, store, clock, logger, tokens } = context;
+  return [
+    {
+      method: 'POST',
+      path: '/api/v1/register',
+      handlers: [requireAdmin, jsonBody(MAX_REGISTRATION_BYTES), register],
+    },
+    { method: 'POST', path: '/api/v1/token', handlers: [renew] },
+  ];
+
+  async function register(request: Request, response: Response): Promise<void> {
+    const parsed = parseRegistration(bodyOf(request));
+    if (!parsed.ok)
+      throw new Problem(400, 'the registration is not valid', { extra: { errors: parsed.errors } });
+    const { agentName, runtime, manifest } = parsed.registration;
+    const namespace = context.remoteNamespace;
+    const at = clock.now();
+    const outcome = await store.register({ namespace, name: agentName, runtime, manifest }, at);
+    if (outcome.kind === 'taken')
+      throw new Problem(409, `${agentName} is a workload of this cluster and needs no registration`);
+    const issued = await issue(outcome.record, at);
+    const { agentId } = outcome.record;
+    await granted(store.replaceTokens({ namespace, name: agentName, agentId, token: issued, at }));
+    logger.info('agent is registered', { agent: agentName, namespace, agentId, outcome: outcome.kind });
+    const { apiKey, expiresAt } = issued;
+    response.status(outcome.kind === 'created' ? 201 : 200).json({ agentId, apiKey, expiresAt });
+  }
+
+  async function renew(request: Request, response: Response): Promise<void> {
+    const caller = await authenticate(request, context);
+    if (caller.kind === 'pod')
+      throw new Problem(403, 'the token of a pod is renewed by its kubelet, not here');
+    const { key, agentId } = caller;
+    const at = clock.now();
+    const issued = await issue({ ...key, agentId }, at);
+    await granted(store.addToken({ ...key, agentId, token: issued, at }));
+    logger.info('key is renewed', { agent: key.name, namespace: key.namespace, agentId });
+    response.json({ agentId, apiKey: issued.apiKey, expiresAt: issued.expiresAt });
+  }
+
+  async function issue(agent: Pick<AgentRecord, 'agentId' | 'name'>, at: Date): Promise<IssuedToken> {
+    // Unreachable while the admin key guards register: there is a signing key wherever there is an admin key.
+    if (tokens === null) throw new Problem(503, 'neither JWT_SECRET nor PLATFORM_ADMIN_KEY is set');
+    return tokens.issue({ agentId: agent.agentId, agentName: agent.name }, at);
+  }
+}
+
+async function granted(outcome: Promise<TokenOutcome>): Promise<void> {
+  switch (await outcome) {
+    case 'stored':
+      return;
+    case 'unknown-agent':
+      throw new Problem(409, 'the agent was removed meanwhile; register again');
+    case 'too-many':
+      throw new Problem(
+        429,
+        `the agent has ${MAX_LIVE_TOKENS} live keys; use one of them, or register again`,
+        {
+          headers: { 'retry-after': '3600' },
+        },
+      );
+  }
+}

@@ -1,0 +1,43 @@
+import type { Request, Response } from 'express';
+import { Problem } from '../../runtime/problem.ts';
+import type { Route } from '../../runtime/http-app.ts';
+import type { ControlPlaneContext } from '../context.ts';
+import type { InstanceReport } from '../stores/store.ts';
+import { findAgent } from './find-agent.ts';
+import { matching, readQuery } from './query.ts';
+
+/** A pod's name, or what a remote instance calls itself; longer ones are never stored. */
+const instanceReader = matching((raw) => raw !== '' && raw.length <= 253, 'the name of an instance');
+
+type View = (report: InstanceReport) => object | null;
+
+/** What the worst live instance of an agent last reported, or `?instance=`. */
+export function reportRoutes(context: ControlPlaneContext): Route[] {
+  const { requireAdmin } = context;
+  const serve = (name: 'gap' | 'health' | 'usage', view: View): Route => ({
+    method: 'GET',
+    path: `/api/v1/agents/:name/${name}`,
+    handlers: [requireAdmin, (request: Request, response: Response) => answer(request, response, view)],
+  });
+  return [
+    serve('gap', (report) => report.gap),
+    serve('health', (report) => report.health),
+    serve('usage', (report) => report.usage),
+  ];
+
+  async function answer(request: Request, response: Response, view: View): Promise<void> {
+    const agent = await findAgent(request, context);
+    const { instance } = readQuery<{ instance: string }>(request, { instance: instanceReader });
+    const report = await context.store.report(agent, instance ?? null, context.clock.now());
+    if (report === null)
+      throw new Problem(
+        404,
+        instance === undefined
+          ? `no heartbeat of ${agent.name} has arrived yet`
+          : `no heartbeat of the instance ${instance} of ${agent.name} is known`,
+      );
+    const body = view(report);
+    if (body === null) throw new Problem(404, `the last heartbeat of ${report.instance} has no usage window`);
+    response.json({ ...body, receivedAt: report.receivedAt, instance: report.instance });
+  }
+}

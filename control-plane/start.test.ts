@@ -1,0 +1,158 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { aHeartbeat } from '../testing/heartbeat.ts';
+
+let directory: string;
+let running: ChildProcess[];
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'agents-'));
+  running = [];
+});
+afterEach(async () => {
+  for (const child of running.filter((each) => each.exitCode === null && each.signalCode === null)) {
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+  }
+  rmSync(directory, { recursive: true });
+});
+
+interface Process {
+  child: ChildProcess;
+  log: () => string;
+  exit: Promise<number | null>;
+}
+
+function run(env: Record<string, string>): Process {
+  const child = spawn(process.execPath, ['control-plane/main.ts'], {
+    env: { PATH: process.env['PATH'], LOG_FORMAT: 'json', DATA_DIR: join(directory, 'data'), ...env },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  running.push(child);
+  let log = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (log += text));
+  return { child, log: () => log, exit: once(child, 'exit').then(([code]) => code as number | null) };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+async function serving(env: Record<string, string> = {}): Promise<Process & { url: string }> {
+  const port = await freePort();
+  const started = run({ PORT: String(port), PLATFORM_ADMIN_KEY: 'admin', ...env });
+  while (!started.log().includes('"listens"')) {
+    const ended = await Promise.race([once(started.child.stderr!, 'data'), started.exit]);
+    if (!Array.isArray(ended)) throw new Error(started.log());
+  }
+  return { ...started, url: `http://127.0.0.1:${port}` };
+}
+
+async function register(url: string): Promise<{ agentId: string; apiKey: string }> {
+  const response = await fetch(`${url}/api/v1/register`, {
+    method: 'POST',
+    headers: { 'x-admin-key': 'admin', 'content-type': 'application/json' },
+    body: JSON.stringify({ agentName: 'shop', runtime: 'docker' }),
+  });
+  return (await response.json()) as { agentId: string; apiKey: string };
+}
+
+async function push(url: string, apiKey: string, seq: number): Promise<number> {
+  const response = await fetch(`${url}/api/v1/heartbeat`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
+    body: JSON.stringify(aHeartbeat({ seq })),
+  });
+  return response.status;
+}
+
+const agentsOf = async (url: string): Promise<unknown> =>
+  (await fetch(`${url}/api/v1/agents`, { headers: { 'x-admin-key': 'admin' } })).json();
+
+test('a wrong environment ends the process with exit code 1 and names every wrong variable, secrets hidden', async () => {
+  const { exit, log } = run({
+    PORT: 'x',
+    JWT_SECRET: 'too-short',
+    DATABASE_URL: 'postgres://u:pw@db/agents',
+  });
+  expect(await exit).toBe(1);
+  expect(log().split('\n')).toEqual([
+    'control-plane cannot start:',
+    'PORT=x: must be an integer from 1 to 65535 (default 8080)',
+    'JWT_SECRET=[secret]: must be at least 32 characters, or unset',
+    'DATABASE_URL=[secret]: must be unset: this build has no PostgreSQL store; STORE=sqlite or STORE=kubernetes keep the agents',
+    '',
+  ]);
+});
+
+test('a data directory that cannot be used ends the process with exit code 1 and names DATA_DIR', async () => {
+  writeFileSync(join(directory, 'data'), 'a file');
+  const { exit, log } = run({ PORT: String(await freePort()) });
+  expect(await exit).toBe(1);
+  expect(log()).toContain(`(DATA_DIR) cannot be opened`);
+});
+
+test('a port that is taken ends the process with exit code 1', async () => {
+  const server = createServer().listen(0, '0.0.0.0');
+  await once(server, 'listening');
+  const { exit, log } = run({ PORT: String((server.address() as AddressInfo).port) });
+  expect(await exit).toBe(1);
+  expect(log()).toContain('EADDRINUSE');
+  server.close();
+});
+
+test('a certificate that is none ends the process with exit code 1 and names the variables', async () => {
+  const file = join(directory, 'pem');
+  writeFileSync(file, 'not a certificate');
+  const { exit, log } = run({ PORT: '1', TLS_CERT_FILE: file, TLS_KEY_FILE: file });
+  expect(await exit).toBe(1);
+  expect(log()).toContain(`TLS_CERT_FILE ${file} and TLS_KEY_FILE ${file} are no certificate with its key`);
+});
+
+test('SIGTERM ends it with exit code 0 at once, whatever connections are kept alive, and all is there again', async () => {
+  const first = await serving();
+  const { agentId, apiKey } = await register(first.url);
+  expect(await push(first.url, apiKey, 1)).toBe(204);
+  const before = await agentsOf(first.url);
+  const began = performance.now();
+  first.child.kill('SIGTERM');
+  expect(await first.exit).toBe(0);
+  expect(performance.now() - began).toBeLessThan(3_000);
+  const second = await serving();
+  expect(await agentsOf(second.url)).toEqual(before);
+  expect(before).toMatchObject([{ agentId, phase: 'Healthy' }]);
+  // The key, the sequence and the rate limit are known over the restart.
+  expect([await push(second.url, apiKey, 1), await push(second.url, apiKey, 2)]).toEqual([204, 429]);
+});
+
+test('what it answered is there after SIGKILL', async () => {
+  const first = await serving();
+  const { apiKey } = await register(first.url);
+  expect(await push(first.url, apiKey, 1)).toBe(204);
+  first.child.kill('SIGKILL');
+  await first.exit;
+  const second = await serving();
+  expect(await agentsOf(second.url)).toMatchObject([{ agentName: 'shop', phase: 'Healthy' }]);
+  expect(await push(second.url, apiKey, 1)).toBe(204);
+});
+
+test('keys never reach the log', async () => {
+  const { url, child, exit, log } = await serving({ LOG_LEVEL: 'debug', PLATFORM_ADMIN_KEY: 'admin' });
+  const { apiKey } = await register(url);
+  await push(url, apiKey, 1);
+  await push(url, `${apiKey}x`, 2);
+  child.kill('SIGTERM');
+  await exit;
+  expect(log()).toContain('agent is registered');
+  expect(log()).not.toContain(apiKey.slice(-20));
+});

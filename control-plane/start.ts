@@ -1,0 +1,69 @@
+import type { Server } from 'node:https';
+import { systemClock } from '../runtime/clock.ts';
+import { listen, type Listener } from '../runtime/http-listener.ts';
+import type { Logger } from '../runtime/logger.ts';
+import { createMetrics } from '../runtime/metrics.ts';
+import type { Running } from '../runtime/run-process.ts';
+import { createControlPlaneApp } from './app.ts';
+import type { ControlPlaneConfig } from './config.ts';
+import { createContext } from './context.ts';
+import { openStores } from './stores/open-stores.ts';
+import { readKeyPair, reloadKeyPair, type KeyPair } from './tls.ts';
+
+/** How often the certificate files are looked at, in milliseconds. */
+const CERTIFICATE_LOOK_MS = 10_000;
+/** How long requests in flight may take after the stop signal, in milliseconds. */
+const GRACE_MS = 10_000;
+
+export interface ControlPlane extends Running {
+  readonly port: number;
+}
+
+/** Opens the store, then the port; `close` drains both in the other order. */
+export async function startControlPlane(
+  config: ControlPlaneConfig,
+  logger: Logger,
+  signal: AbortSignal,
+): Promise<ControlPlane> {
+  const tls = config.tls === null ? null : await readKeyPair(config.tls);
+  const metrics = createMetrics();
+  const stores = await openStores({ config, logger, metrics }, signal);
+  let listener: Listener | undefined;
+  try {
+    const { store, pods } = stores;
+    const context = createContext({ config, logger, metrics, store, pods, isStopping: () => signal.aborted });
+    const handler = createControlPlaneApp(context);
+    listener = await listen({ handler, port: config.PORT, ...(tls === null ? {} : { tls }) });
+  } catch (error) {
+    await stores.close();
+    throw error;
+  }
+  const stopping = new AbortController();
+  const reload = tls === null ? null : watchCertificate(config, { listener, tls, logger, stopping });
+  logger.info('listens', { port: listener.port, tls: tls !== null, store: config.STORE });
+  return {
+    port: listener.port,
+    async close() {
+      stopping.abort();
+      await reload;
+      await listener.close(GRACE_MS);
+      await stores.close();
+    },
+  };
+}
+
+function watchCertificate(
+  config: ControlPlaneConfig,
+  parts: { listener: Listener; tls: KeyPair; logger: Logger; stopping: AbortController },
+): Promise<void> | null {
+  if (config.tls === null) return null;
+  return reloadKeyPair({
+    files: config.tls,
+    server: parts.listener.server as Server,
+    current: parts.tls,
+    clock: systemClock,
+    logger: parts.logger,
+    everyMs: CERTIFICATE_LOOK_MS,
+    signal: parts.stopping.signal,
+  });
+}

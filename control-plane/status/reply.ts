@@ -1,0 +1,37 @@
+import type { Heartbeat, HeartbeatReply } from '../../core/heartbeat/heartbeat.ts';
+import { othersToday } from '../../core/observation/tokens.ts';
+import { withExpiry } from '../../core/proof/expiry.ts';
+import type { AgentRecord } from '../stores/store.ts';
+
+export interface ReplyInput {
+  heartbeat: Heartbeat;
+  instance: string;
+  at: Date;
+  rateLimitSeconds: number;
+}
+
+/** The bounds of an interval, in seconds. */
+const INTERVAL = { min: 10, max: 3600 };
+
+/** What the sender should know after its heartbeat was merged; null: nothing, which is a 204. */
+export function replyTo(agent: AgentRecord, input: ReplyInput): HeartbeatReply | null {
+  const { heartbeat, instance, at } = input;
+  const { status } = agent;
+  const revision = status.proofRevision ?? 0;
+  const others = othersToday(status, instance, at);
+  const intervalSeconds = wantedInterval(agent, input);
+  const reply: HeartbeatReply = {
+    ...(revision === heartbeat.proofRevision
+      ? {}
+      : { proof: withExpiry(status.proofs ?? [], at), proofRevision: revision }),
+    ...(others.tokens === 0 && others.costUsd === 0 ? {} : { othersToday: others }),
+    ...(intervalSeconds === heartbeat.intervalSeconds ? {} : { intervalSeconds }),
+  };
+  return Object.keys(reply).length === 0 ? null : reply;
+}
+
+/** The agent's interval where somebody has set one, never under what the rate limit lets through. */
+function wantedInterval(agent: AgentRecord, { heartbeat, rateLimitSeconds }: ReplyInput): number {
+  const wanted = agent.heartbeatSeconds ?? heartbeat.intervalSeconds;
+  return Math.min(Math.max(wanted, rateLimitSeconds, INTERVAL.min), INTERVAL.max);
+}

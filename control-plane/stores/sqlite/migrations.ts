@@ -1,0 +1,67 @@
+import type { DatabaseSync } from 'node:sqlite';
+
+/**
+ * The schema, one entry per version; `PRAGMA user_version` says which one a file has. An entry that was released is
+ * never edited: a change is a new entry.
+ */
+const MIGRATIONS: readonly string[] = [
+  `
+  CREATE TABLE agents (
+    namespace TEXT NOT NULL,
+    name      TEXT NOT NULL,
+    agent_id  TEXT NOT NULL UNIQUE,
+    source    TEXT NOT NULL CHECK (source IN ('sidecar', 'remote')),
+    runtime   TEXT NOT NULL,
+    -- ObservationStatus as JSON; phase and grade are copies for the list's filters.
+    status    TEXT NOT NULL,
+    phase     TEXT NOT NULL,
+    grade     TEXT,
+    -- When the status changes by itself (stale instances, a new day); milliseconds, null: never.
+    due_at    INTEGER,
+    PRIMARY KEY (namespace, name)
+  ) WITHOUT ROWID;
+  CREATE INDEX agents_by_name ON agents (name, namespace);
+  CREATE INDEX agents_by_due_at ON agents (due_at) WHERE due_at IS NOT NULL;
+
+  -- The last reports of each instance.
+  CREATE TABLE reports (
+    namespace   TEXT NOT NULL,
+    name        TEXT NOT NULL,
+    instance    TEXT NOT NULL,
+    received_at TEXT NOT NULL,
+    gap         TEXT NOT NULL,
+    health      TEXT NOT NULL,
+    usage       TEXT,
+    PRIMARY KEY (namespace, name, instance),
+    FOREIGN KEY (namespace, name) REFERENCES agents ON DELETE CASCADE
+  ) WITHOUT ROWID;
+
+  -- The last heartbeats of each agent, over all its instances.
+  CREATE TABLE heartbeats (
+    id          INTEGER PRIMARY KEY,
+    namespace   TEXT NOT NULL,
+    name        TEXT NOT NULL,
+    instance    TEXT NOT NULL,
+    received_at TEXT NOT NULL,
+    body        TEXT NOT NULL,
+    FOREIGN KEY (namespace, name) REFERENCES agents ON DELETE CASCADE
+  );
+  CREATE INDEX heartbeats_by_agent ON heartbeats (namespace, name, id);
+  `,
+];
+
+/** The schema version that this build writes. */
+export const SCHEMA_VERSION = MIGRATIONS.length;
+
+/** Brings a database to this build's version, each step whole or not at all; refuses one that a newer build wrote. */
+export function migrate(database: DatabaseSync): void {
+  const row = database.prepare('PRAGMA user_version').get();
+  const version = Number(row?.['user_version']);
+  if (version > SCHEMA_VERSION)
+    throw new Error(
+      `the database has schema version ${version}, this build knows up to ${SCHEMA_VERSION}; run the newer build`,
+    );
+  MIGRATIONS.slice(version).forEach((statements, index) => {
+    database.exec(`BEGIN IMMEDIATE; ${statements} PRAGMA user_version = ${version + index + 1}; COMMIT;`);
+  });
+}

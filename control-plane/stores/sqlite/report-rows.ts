@@ -1,0 +1,50 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { AgentKey, Arrival, InstanceReport } from '../store.ts';
+
+/** Heartbeats that are kept of each agent. */
+const MAX_HEARTBEATS = 100;
+
+/** What instances reported: the last of each in full, and the agent's last hundred heartbeats. */
+export interface ReportRows {
+  /** `listed`: the instances that the agent's status lists; the others' reports go, so that they cannot pile up. */
+  put(arrival: Arrival, listed: readonly string[]): void;
+  get(key: AgentKey, instance: string): InstanceReport | null;
+}
+
+export function createReportRows(database: DatabaseSync): ReportRows {
+  const putReport = database.prepare(`
+    INSERT OR REPLACE INTO reports (namespace, name, instance, received_at, gap, health, usage)
+    VALUES (?, ?, ?, ?, ?, ?, ?)`);
+  const putHeartbeat = database.prepare(
+    'INSERT INTO heartbeats (namespace, name, instance, received_at, body) VALUES (?, ?, ?, ?, ?)',
+  );
+  const trim = database.prepare(`
+    DELETE FROM heartbeats WHERE namespace = ?1 AND name = ?2 AND id <= (
+      SELECT id FROM heartbeats WHERE namespace = ?1 AND name = ?2 ORDER BY id DESC LIMIT 1 OFFSET ${MAX_HEARTBEATS})`);
+  const get = database.prepare(`
+    SELECT received_at, gap, health, usage FROM reports WHERE namespace = ? AND name = ? AND instance = ?`);
+  const keepOnly = database.prepare(`
+    DELETE FROM reports WHERE namespace = ? AND name = ? AND instance NOT IN (SELECT value FROM json_each(?))`);
+  return {
+    put({ namespace, name, instance, heartbeat, at }, listed) {
+      const { gap, health, usage } = heartbeat;
+      const received = at.toISOString();
+      const texts = [gap, health, usage].map((value) => (value === null ? null : JSON.stringify(value)));
+      putReport.run(namespace, name, instance, received, ...texts);
+      putHeartbeat.run(namespace, name, instance, received, JSON.stringify(heartbeat));
+      trim.run(namespace, name);
+      keepOnly.run(namespace, name, JSON.stringify(listed));
+    },
+    get({ namespace, name }, instance) {
+      const row = get.get(namespace, name, instance);
+      if (row === undefined) return null;
+      return {
+        instance,
+        receivedAt: row['received_at'] as string,
+        gap: JSON.parse(row['gap'] as string) as InstanceReport['gap'],
+        health: JSON.parse(row['health'] as string) as InstanceReport['health'],
+        usage: JSON.parse((row['usage'] as string | null) ?? 'null') as InstanceReport['usage'],
+      };
+    },
+  };
+}

@@ -1,0 +1,88 @@
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
+import type { ObservationStatus } from '../../../core/observation/observation.ts';
+import { isLive, staleLimitMs } from '../../../core/observation/phase.ts';
+import type { AgentKey, AgentRecord, ListQuery, Runtime } from '../store.ts';
+
+type Row = Record<string, unknown>;
+
+/** The table of agents. Every method is one statement; transactions are the caller's. */
+export interface AgentRows {
+  get(key: AgentKey): AgentRecord | null;
+  byName(name: string): AgentRecord[];
+  page(query: ListQuery): { agents: AgentRecord[]; total: number };
+  /** Agents whose status changes by itself at or before `at`. */
+  due(at: Date): AgentRecord[];
+  put(agent: AgentRecord, at: Date): void;
+  delete(key: AgentKey): boolean;
+}
+
+const COLUMNS = 'namespace, name, agent_id, source, runtime, status';
+
+export function createAgentRows(database: DatabaseSync): AgentRows {
+  const get = database.prepare(`SELECT ${COLUMNS} FROM agents WHERE namespace = ? AND name = ?`);
+  const byName = database.prepare(`SELECT ${COLUMNS} FROM agents WHERE name = ? ORDER BY namespace`);
+  const due = database.prepare(`SELECT ${COLUMNS} FROM agents WHERE due_at <= ?`);
+  const put = database.prepare(`
+    INSERT INTO agents (${COLUMNS}, phase, grade, due_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (namespace, name) DO UPDATE SET
+      runtime = excluded.runtime, status = excluded.status, phase = excluded.phase, grade = excluded.grade,
+      due_at = excluded.due_at`);
+  const remove = database.prepare('DELETE FROM agents WHERE namespace = ? AND name = ?');
+  return {
+    get: ({ namespace, name }) => agentOf(get.get(namespace, name)),
+    byName: (name) => agentsOf(byName, name),
+    due: (at) => agentsOf(due, at.getTime()),
+    put(agent, at) {
+      const { namespace, name, agentId, source, runtime, status } = agent;
+      const text = JSON.stringify(status);
+      const columns = [status.phase, status.grade ?? null, dueAt(status, at)];
+      put.run(namespace, name, agentId, source, runtime, text, ...columns);
+    },
+    delete: ({ namespace, name }) => remove.run(namespace, name).changes > 0,
+    page: (query) => pageOf(database, query),
+  };
+}
+
+function pageOf(database: DatabaseSync, query: ListQuery): { agents: AgentRecord[]; total: number } {
+  const filters: [string, SQLInputValue][] = [];
+  if (query.namespace !== undefined) filters.push(['namespace = ?', query.namespace]);
+  if (query.phase !== undefined) filters.push(['phase = ?', query.phase]);
+  if (query.grade !== undefined) filters.push(['grade = ?', query.grade]);
+  const where = (conditions: string[]): string =>
+    conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`;
+  const texts = filters.map(([text]) => text);
+  const values = filters.map(([, value]) => value);
+  const counted = database.prepare(`SELECT count(*) AS total FROM agents ${where(texts)}`).get(...values);
+  const after = query.after === null ? [] : [query.after.namespace, query.after.name];
+  const resumed = query.after === null ? texts : [...texts, '(namespace, name) > (?, ?)'];
+  const page = database.prepare(
+    `SELECT ${COLUMNS} FROM agents ${where(resumed)} ORDER BY namespace, name LIMIT ?`,
+  );
+  return { agents: agentsOf(page, ...values, ...after, query.limit), total: Number(counted?.['total']) };
+}
+
+function agentsOf(statement: StatementSync, ...values: SQLInputValue[]): AgentRecord[] {
+  return statement.all(...values).flatMap((row) => agentOf(row) ?? []);
+}
+
+function agentOf(row: Row | undefined): AgentRecord | null {
+  if (row === undefined) return null;
+  return {
+    namespace: row['namespace'] as string,
+    name: row['name'] as string,
+    agentId: row['agent_id'] as string,
+    source: row['source'] as AgentRecord['source'],
+    runtime: row['runtime'] as Runtime,
+    heartbeatSeconds: null,
+    status: JSON.parse(row['status'] as string) as ObservationStatus,
+  };
+}
+
+/** When the next live instance goes silent, or the next UTC day begins; null: nothing changes without a heartbeat. */
+function dueAt(status: ObservationStatus, at: Date): number | null {
+  const live = (status.instances ?? []).filter((instance) => isLive(instance, at));
+  const silent = live.map((each) => Date.parse(each.lastHeartbeat) + staleLimitMs(each.intervalSeconds) + 1);
+  const midnight = (status.tokens ?? 0) > 0 ? [new Date(at).setUTCHours(24, 0, 0, 0)] : [];
+  const changes = [...silent, ...midnight];
+  return changes.length === 0 ? null : Math.min(...changes);
+}

@@ -1,0 +1,249 @@
+import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync, chmodSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { aHeartbeat } from '../../../testing/heartbeat.ts';
+import { ManualClock } from '../../../testing/manual-clock.ts';
+import { CONTRACT_RATE_LIMIT_SECONDS, storeContract } from '../../../testing/store-contract.ts';
+import type { Arrival, Store } from '../store.ts';
+import { SCHEMA_VERSION } from './migrations.ts';
+import { createSqliteStore } from './sqlite-store.ts';
+
+const START = '2026-03-01T10:00:00.000Z';
+const at = (seconds: number): Date => new Date(Date.parse(START) + seconds * 1000);
+
+let directory: string;
+let store: Store;
+let clock: ManualClock;
+
+async function open(rateLimitSeconds = CONTRACT_RATE_LIMIT_SECONDS): Promise<Store> {
+  const opened = createSqliteStore({ directory, clock, rateLimitSeconds });
+  await opened.start(new AbortController().signal);
+  return opened;
+}
+
+storeContract('The SQLite store', async () => {
+  const own = mkdtempSync(join(tmpdir(), 'agents-'));
+  const make = async (): Promise<Store> => {
+    const clockOfItsOwn = new ManualClock(START);
+    const opened = createSqliteStore({ directory: own, clock: clockOfItsOwn, rateLimitSeconds: 10 });
+    await opened.start(new AbortController().signal);
+    return opened;
+  };
+  let current = await make();
+  let namespaces = 0;
+  return {
+    get store() {
+      return current;
+    },
+    async restart() {
+      await current.close();
+      current = await make();
+    },
+    namespace: () => Promise.resolve(`ns-${(namespaces += 1)}`),
+    async workload(key) {
+      const heartbeat = aHeartbeat({ startedAt: '2026-02-01T00:00:00.000Z' });
+      const first = { ...key, source: 'sidecar' as const, instance: 'first', uid: 'u', heartbeat };
+      await current.heartbeat({ ...first, at: new Date('2026-02-01T00:00:00.000Z') });
+    },
+    async close() {
+      await current.close();
+      rmSync(own, { recursive: true });
+    },
+  };
+});
+
+describe('The SQLite store', () => {
+  beforeEach(async () => {
+    directory = mkdtempSync(join(tmpdir(), 'agents-'));
+    clock = new ManualClock(START);
+    store = await open();
+  });
+  afterEach(async () => {
+    await store.close();
+    rmSync(directory, { recursive: true });
+  });
+
+  const key = { namespace: 'team', name: 'shop' };
+  const arrival = (overrides: Partial<Arrival> = {}): Arrival => ({
+    ...key,
+    source: 'sidecar',
+    instance: 'shop-1',
+    uid: 'u-1',
+    heartbeat: aHeartbeat(),
+    at: at(0),
+    ...overrides,
+  });
+
+  test("makes a workload known by its pod's first heartbeat", async () => {
+    expect(await store.find(key, at(0))).toBeNull();
+    expect(await store.heartbeat(arrival())).toMatchObject({
+      kind: 'accepted',
+      record: { ...key, source: 'sidecar', runtime: 'k8s', heartbeatSeconds: null },
+    });
+  });
+
+  test('says Unknown of an agent from its stale limit on, and Healthy again with its next heartbeat', async () => {
+    await store.heartbeat(arrival({ heartbeat: aHeartbeat({ intervalSeconds: 60 }) }));
+    const phases = async (seconds: number) => [
+      (await store.find(key, at(seconds)))?.status.phase,
+      (await store.findByName('shop', at(seconds)))[0]?.status.phase,
+      (await store.list({ limit: 1, after: null, phase: 'Unknown' }, at(seconds))).total,
+    ];
+    expect(await phases(180)).toEqual(['Healthy', 'Healthy', 0]);
+    expect(await phases(180.001)).toEqual(['Unknown', 'Unknown', 1]);
+    await store.heartbeat(arrival({ at: at(200), heartbeat: aHeartbeat({ seq: 2 }) }));
+    expect(await phases(201)).toEqual(['Healthy', 'Healthy', 0]);
+  });
+
+  test('marks silent agents by its own timer, without a read', async () => {
+    await store.heartbeat(arrival());
+    const sleep = await clock.nextSleep();
+    expect(sleep.ms).toBe(10_000);
+    clock.advance(120_000);
+    sleep.wake();
+    await clock.nextSleep();
+    const database = new DatabaseSync(join(directory, 'control-plane.sqlite'), { readOnly: true });
+    expect(database.prepare('SELECT phase, due_at FROM agents').get()).toEqual({
+      phase: 'Unknown',
+      due_at: null,
+    });
+    database.close();
+  });
+
+  test('counts tokens of the current UTC day only', async () => {
+    await store.heartbeat(arrival({ heartbeat: aHeartbeat({ totals: { tokensToday: 42 } }) }));
+    const tokens = async (when: string) => (await store.find(key, new Date(when)))?.status.tokens;
+    expect(await tokens('2026-03-01T23:59:59.999Z')).toBe(42);
+    expect(await tokens('2026-03-02T00:00:00.000Z')).toBe(0);
+  });
+
+  test('speaks for a silent agent with what its worst instance last said', async () => {
+    await store.heartbeat(arrival());
+    expect(await store.report(key, null, at(4000))).toMatchObject({ instance: 'shop-1' });
+  });
+
+  test('passes over a silent instance while another lives', async () => {
+    const bad = aHeartbeat({ gap: { score: 10, grade: 'F', source: 'agent-sdk', issues: [] } });
+    await store.heartbeat(arrival({ instance: 'shop-2', heartbeat: bad }));
+    await store.heartbeat(arrival({ at: at(100) }));
+    expect(await store.report(key, null, at(101))).toMatchObject({ instance: 'shop-2' });
+    expect(await store.report(key, null, at(150))).toMatchObject({ instance: 'shop-1' });
+  });
+
+  test('keeps the full report of every listed instance', async () => {
+    const bad = aHeartbeat({ gap: { score: 10, grade: 'F', source: 'agent-sdk', issues: [] } });
+    await store.heartbeat(arrival({ instance: 'shop-2', heartbeat: bad }));
+    await store.heartbeat(arrival());
+    expect(await store.report(key, 'shop-1', at(1))).toMatchObject({
+      gap: { issues: [] },
+      health: { checks: [] },
+    });
+  });
+
+  test('keeps the last hundred heartbeats of an agent, and of each agent its own', async () => {
+    await store.close();
+    store = await open(0);
+    await store.heartbeat(arrival({ name: 'other' }));
+    for (let seq = 1; seq <= 105; seq += 1)
+      await store.heartbeat(arrival({ at: at(seq), heartbeat: aHeartbeat({ seq }) }));
+    const database = new DatabaseSync(join(directory, 'control-plane.sqlite'), { readOnly: true });
+    const rows = database
+      .prepare("SELECT name, count(*) AS n, min(body ->> 'seq') AS first FROM heartbeats GROUP BY name")
+      .all();
+    database.close();
+    expect(rows).toEqual([
+      { name: 'other', n: 1, first: 1 },
+      { name: 'shop', n: 100, first: 6 },
+    ]);
+  });
+
+  test('drops the reports of instances that it no longer lists', async () => {
+    for (let index = 0; index < 60; index += 1)
+      await store.heartbeat(arrival({ instance: `i-${index}`, uid: `u-${index}` }));
+    const database = new DatabaseSync(join(directory, 'control-plane.sqlite'), { readOnly: true });
+    const counted = database.prepare('SELECT count(*) AS n FROM reports').get();
+    database.close();
+    expect(counted).toEqual({ n: 50 });
+    expect(await store.report(key, 'i-59', at(1))).toBeNull();
+  });
+
+  test('has stored what it answered when its process is killed', async () => {
+    await store.heartbeat(arrival());
+    // Another connection sees what is committed; the first one is never closed in order.
+    const second = await open();
+    expect(await second.find(key, at(1))).toEqual(await store.find(key, at(1)));
+    await second.close();
+  });
+
+  test('is readable by its owner alone', async () => {
+    rmSync(directory, { recursive: true });
+    const other = await open();
+    expect(statSync(directory).mode & 0o777).toBe(0o700);
+    await other.close();
+  });
+
+  test('answers 503 while it is not open', async () => {
+    await store.close();
+    expect(store.unready()).toBe('the database is not open');
+    await expect(store.find(key, at(0))).rejects.toMatchObject({
+      status: 503,
+      headers: { 'retry-after': '2' },
+    });
+  });
+});
+
+describe('The database file', () => {
+  beforeEach(() => {
+    directory = mkdtempSync(join(tmpdir(), 'agents-'));
+    clock = new ManualClock(START);
+  });
+  afterEach(() => {
+    chmodSync(directory, 0o700);
+    rmSync(directory, { recursive: true });
+  });
+
+  const file = () => join(directory, 'control-plane.sqlite');
+
+  test('is made with the version of its schema, in WAL mode', async () => {
+    const opened = await open();
+    const database = new DatabaseSync(file(), { readOnly: true });
+    expect(database.prepare('PRAGMA user_version').get()).toEqual({ user_version: SCHEMA_VERSION });
+    expect(database.prepare('PRAGMA journal_mode').get()).toEqual({ journal_mode: 'wal' });
+    database.close();
+    await opened.close();
+    expect(readdirSync(directory)).toEqual(['control-plane.sqlite']);
+  });
+
+  test('of a newer build is refused and left as it is', async () => {
+    const database = new DatabaseSync(file());
+    database.exec(`PRAGMA user_version = ${SCHEMA_VERSION + 1}`);
+    database.close();
+    await expect(open()).rejects.toMatchObject({
+      message: `the database ${file()} (DATA_DIR) cannot be opened`,
+      cause: {
+        message: `the database has schema version ${SCHEMA_VERSION + 1}, this build knows up to ${SCHEMA_VERSION}; run the newer build`,
+      },
+    });
+    const after = new DatabaseSync(file(), { readOnly: true });
+    expect(after.prepare('SELECT count(*) AS n FROM sqlite_schema').get()).toEqual({ n: 0 });
+    after.close();
+  });
+
+  test('that is no database stops the start and names DATA_DIR', async () => {
+    writeFileSync(file(), 'this is not a database, whatever its name says'.repeat(100));
+    await expect(open()).rejects.toMatchObject({
+      message: `the database ${file()} (DATA_DIR) cannot be opened`,
+      cause: { message: 'file is not a database' },
+    });
+  });
+
+  test('in a place where no folder can be stops the start and names DATA_DIR', async () => {
+    writeFileSync(join(directory, 'file'), '');
+    directory = join(directory, 'file');
+    const opening = open();
+    await expect(opening).rejects.toMatchObject({ message: expect.stringContaining('(DATA_DIR)') });
+    directory = join(directory, '..');
+  });
+});

@@ -1,0 +1,259 @@
+import { randomUUID } from 'node:crypto';
+import type { DatabaseSync } from 'node:sqlite';
+import type { ObservationStatus } from '../../../core/observation/observation.ts';
+import { isLive, worstOf } from '../../../core/observation/phase.ts';
+import { statusOf } from '../../../core/observation/status-of.ts';
+import type { Clock } from '../../../runtime/clock.ts';
+import { Problem } from '../../../runtime/problem.ts';
+import { withoutProof, withProof } from '../../status/proofs.ts';
+import { receive } from '../../status/receive.ts';
+import { registeredStatus } from '../../status/register.ts';
+import { hasToken, withOnlyToken, withToken } from '../../status/tokens.ts';
+import type {
+  AgentKey,
+  AgentPage,
+  AgentRecord,
+  Arrival,
+  HeartbeatOutcome,
+  InstanceReport,
+  ListQuery,
+  ProofRemoval,
+  ProofWrite,
+  RegisterOutcome,
+  Registration,
+  Store,
+  TokenGrant,
+  TokenOutcome,
+} from '../store.ts';
+import { openDatabase, transaction } from './open-database.ts';
+import { createReportRows, type ReportRows } from './report-rows.ts';
+import { createAgentRows, type AgentRows } from './rows.ts';
+
+export interface SqliteStoreOptions {
+  /** Directory of the database file; made where it is missing. */
+  directory: string;
+  clock: Clock;
+  rateLimitSeconds: number;
+  /** How often silent agents are looked for, in milliseconds; reads look anyway. Default 10,000. */
+  sweepMs?: number;
+}
+
+const SWEEP_MS = 10_000;
+
+/** The embedded store. SQLite answers at once, so every operation is whole before the next one begins. */
+export function createSqliteStore(options: SqliteStoreOptions): Store {
+  return new SqliteStore(options);
+}
+
+interface Tables {
+  database: DatabaseSync;
+  agents: AgentRows;
+  reports: ReportRows;
+}
+
+class SqliteStore implements Store {
+  readonly #options: SqliteStoreOptions;
+  readonly #stop = new AbortController();
+  #tables: Tables | null = null;
+  #sweeps: Promise<void> | null = null;
+
+  constructor(options: SqliteStoreOptions) {
+    this.#options = options;
+  }
+
+  start(): Promise<void> {
+    const database = openDatabase(this.#options.directory);
+    this.#tables = { database, agents: createAgentRows(database), reports: createReportRows(database) };
+    this.#sweeps = this.#sweep();
+    return Promise.resolve();
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort();
+    await this.#sweeps;
+    this.#tables?.database.close();
+    this.#tables = null;
+  }
+
+  unready(): string | null {
+    return this.#tables === null ? 'the database is not open' : null;
+  }
+
+  register(registration: Registration, at: Date): Promise<RegisterOutcome> {
+    return this.#change(({ agents }) => {
+      const known = agents.get(registration);
+      if (known?.source === 'sidecar') return { kind: 'taken' };
+      const agentId = known?.agentId ?? `agt_${randomUUID().replaceAll('-', '')}`;
+      const status = registeredStatus(known?.status, { ...registration, agentId }, { at, context: {} });
+      const { namespace, name, runtime } = registration;
+      const record: AgentRecord = {
+        namespace,
+        name,
+        runtime,
+        agentId,
+        source: 'remote',
+        heartbeatSeconds: null,
+        status,
+      };
+      agents.put(record, at);
+      return { kind: known === null ? 'created' : 'exists', record };
+    });
+  }
+
+  replaceTokens(grant: TokenGrant): Promise<TokenOutcome> {
+    return this.#changeTokens(grant, (status) => withOnlyToken(status, tokenOf(grant)));
+  }
+
+  addToken(grant: TokenGrant): Promise<TokenOutcome> {
+    return this.#changeTokens(grant, (status) => withToken(status, tokenOf(grant), grant.at));
+  }
+
+  hasToken({ token, agentId, at, ...key }: TokenGrant): Promise<boolean> {
+    return this.#read(at, ({ agents }) => {
+      const agent = agents.get(key);
+      return agent?.agentId === agentId && hasToken(agent.status, token.hash, at);
+    });
+  }
+
+  find(key: AgentKey, at: Date): Promise<AgentRecord | null> {
+    return this.#read(at, ({ agents }) => agents.get(key));
+  }
+
+  findByName(name: string, at: Date): Promise<AgentRecord[]> {
+    return this.#read(at, ({ agents }) => agents.byName(name));
+  }
+
+  list(query: ListQuery, at: Date): Promise<AgentPage> {
+    return this.#read(at, (tables) => {
+      // One more than asked for tells whether there is a next page.
+      const { agents, total } = tables.agents.page({ ...query, limit: query.limit + 1 });
+      const page = agents.slice(0, query.limit);
+      const last = page.at(-1);
+      const next = agents.length > page.length && last !== undefined ? last : null;
+      return { agents: page, total, next: next && { namespace: next.namespace, name: next.name } };
+    });
+  }
+
+  report(key: AgentKey, instance: string | null, at: Date): Promise<InstanceReport | null> {
+    return this.#read(at, ({ agents, reports }) => {
+      const name = instance ?? speakerOf(agents.get(key)?.status, at);
+      return name === null ? null : reports.get(key, name);
+    });
+  }
+
+  heartbeat(arrival: Arrival): Promise<HeartbeatOutcome> {
+    return this.#change(({ agents, reports }) => {
+      const known = agents.get(arrival);
+      if (known === null && arrival.source === 'remote') return { kind: 'unknown' };
+      const { rateLimitSeconds } = this.#options;
+      const received = receive(known?.status, arrival, { context: {}, rateLimitSeconds });
+      if (received.kind !== 'accepted') return received;
+      const record = { ...(known ?? newWorkload(arrival)), status: received.status };
+      agents.put(record, arrival.at);
+      const listed = (record.status.instances ?? []).map((each) => each.name);
+      reports.put(arrival, listed);
+      return { kind: 'accepted', record };
+    });
+  }
+
+  putProof({ record, at, ...key }: ProofWrite): Promise<'stored' | 'unknown-agent'> {
+    return this.#change(({ agents }) => {
+      const agent = agents.get(key);
+      if (agent === null) return 'unknown-agent';
+      agents.put({ ...agent, status: withProof(agent.status, record) }, at);
+      return 'stored';
+    });
+  }
+
+  removeProof({ ruleId, at, ...key }: ProofRemoval): Promise<'removed' | 'no-proof' | 'unknown-agent'> {
+    return this.#change(({ agents }) => {
+      const agent = agents.get(key);
+      if (agent === null) return 'unknown-agent';
+      const status = withoutProof(agent.status, ruleId, at);
+      if (status === null) return 'no-proof';
+      agents.put({ ...agent, status }, at);
+      return 'removed';
+    });
+  }
+
+  remove(key: AgentKey): Promise<boolean> {
+    return this.#change(({ agents }) => agents.delete(key));
+  }
+
+  #changeTokens(
+    { agentId, at, token: _, ...key }: TokenGrant,
+    change: (status: ObservationStatus) => ObservationStatus | null,
+  ): Promise<TokenOutcome> {
+    return this.#change(({ agents }) => {
+      const agent = agents.get(key);
+      if (agent?.agentId !== agentId) return 'unknown-agent';
+      const status = change(agent.status);
+      if (status === null) return 'too-many';
+      agents.put({ ...agent, status }, at);
+      return 'stored';
+    });
+  }
+
+  async #change<T>(work: (tables: Tables) => T): Promise<T> {
+    const tables = this.#tables;
+    if (tables === null) throw unavailable(new Error('the database is not open'));
+    try {
+      return await Promise.resolve(transaction(tables.database, () => work(tables)));
+    } catch (error) {
+      throw isSqliteError(error) ? unavailable(error) : error;
+    }
+  }
+
+  /** Reads show the status as it is at `at`, so what time alone has changed is written first. */
+  #read<T>(at: Date, work: (tables: Tables) => T): Promise<T> {
+    return this.#change((tables) => {
+      ageAgents(tables, at);
+      return work(tables);
+    });
+  }
+
+  async #sweep(): Promise<void> {
+    const { clock, sweepMs = SWEEP_MS } = this.#options;
+    for (;;) {
+      try {
+        await clock.sleep(sweepMs, this.#stop.signal);
+      } catch {
+        return;
+      }
+      // A sweep that fails (a full disk) comes again, and every request says so meanwhile.
+      await this.#read(clock.now(), () => null).catch(() => undefined);
+    }
+  }
+}
+
+function ageAgents({ agents }: Tables, at: Date): void {
+  for (const agent of agents.due(at)) agents.put({ ...agent, status: statusOf(agent.status, at) }, at);
+}
+
+/** The instance whose report speaks for the agent: the worst live one, or, while nobody reports, the worst of all. */
+function speakerOf(status: ObservationStatus | undefined, at: Date): string | null {
+  const instances = status?.instances ?? [];
+  const live = instances.filter((instance) => isLive(instance, at));
+  return worstOf(live.length > 0 ? live : instances)?.name ?? null;
+}
+
+function newWorkload({ namespace, name }: Arrival): Omit<AgentRecord, 'status'> {
+  const agentId = `agt_${randomUUID().replaceAll('-', '')}`;
+  return { namespace, name, agentId, source: 'sidecar', runtime: 'k8s', heartbeatSeconds: null };
+}
+
+function tokenOf({ token }: TokenGrant): TokenGrant['token'] {
+  return { hash: token.hash, expiresAt: token.expiresAt };
+}
+
+/** Anything else is a bug, and shows as one. */
+function isSqliteError(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ERR_SQLITE_ERROR';
+}
+
+function unavailable(cause: unknown): Problem {
+  return new Problem(503, 'the database does not answer; try again', {
+    headers: { 'retry-after': '2' },
+    cause,
+  });
+}

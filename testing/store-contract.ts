@@ -1,0 +1,537 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type {
+  AgentKey,
+  AgentRecord,
+  Arrival,
+  HeartbeatOutcome,
+  Registration,
+  Store,
+} from '../control-plane/stores/store.ts';
+import { mergeHeartbeat } from '../core/observation/merge-heartbeat.ts';
+import type { ObservationStatus } from '../core/observation/observation.ts';
+import type { ProofRecord } from '../core/proof/proof.ts';
+import { aHeartbeat } from './heartbeat.ts';
+
+/** One kind of store under test. */
+export interface StoreHarness {
+  /** The store as it runs now. */
+  readonly store: Store;
+  /** Ends the store in order and opens another on what was kept, as a restart of the process does. */
+  restart(): Promise<void>;
+  /** A namespace that nobody else uses. */
+  namespace(): Promise<string>;
+  /** Makes a workload of the cluster known to the store. */
+  workload(key: AgentKey): Promise<void>;
+  close(): Promise<void>;
+}
+
+export const CONTRACT_RATE_LIMIT_SECONDS = 10;
+
+const T0 = Date.parse('2026-03-01T10:00:00.000Z');
+const at = (seconds: number): Date => new Date(T0 + seconds * 1000);
+
+const aRegistration = (key: AgentKey, overrides: Partial<Registration> = {}): Registration => ({
+  ...key,
+  runtime: 'docker',
+  manifest: null,
+  ...overrides,
+});
+
+const aToken = (hash: string, days = 30) => ({ hash, expiresAt: at(days * 86_400).toISOString() });
+
+function anArrival(key: AgentKey, overrides: Partial<Arrival> = {}): Arrival {
+  return { ...key, source: 'remote', instance: 'i-1', heartbeat: aHeartbeat(), at: at(0), ...overrides };
+}
+
+const unhealthy = (seq: number, score: number) =>
+  aHeartbeat({
+    seq,
+    health: {
+      agentName: 'shop',
+      timestamp: at(0).toISOString(),
+      status: 'unhealthy',
+      summary: { passed: 0, failed: 1, warnings: 0, skipped: 0 },
+      checks: [{ id: 'env:KEY', category: 'env', status: 'fail', severity: 'error', message: 'not set' }],
+    },
+    gap: {
+      score,
+      grade: score >= 75 ? 'B' : 'C',
+      source: 'agent-sdk',
+      issues: [
+        { severity: 'high', property: 'env:KEY', description: 'KEY is not set', recommendation: 'set it' },
+      ],
+    },
+  });
+
+const aProof = (ruleId: string, seconds = 0): ProofRecord => ({
+  ruleId,
+  verifiedBy: 'k6',
+  method: '429 under load',
+  verifiedAt: at(seconds).toISOString(),
+});
+
+/** The part of a status that both kinds of stores compute from heartbeats alone. */
+function reported(status: ObservationStatus | undefined): Partial<ObservationStatus> {
+  const {
+    agentId: _id,
+    runtime: _runtime,
+    tokenHashes: _tokens,
+    observedGeneration: _generation,
+    conditions: _conditions,
+    ...rest
+  } = status ?? { phase: 'Pending' };
+  // What the API server prunes is no difference: members that are undefined.
+  return JSON.parse(JSON.stringify(rest)) as Partial<ObservationStatus>;
+}
+
+/** What every store promises (control-plane/stores/store.ts). Run once per kind of store. */
+export function storeContract(name: string, open: () => Promise<StoreHarness>): void {
+  describe(`${name} keeps the promises of a store:`, () => {
+    let harness: StoreHarness;
+    let names = 0;
+
+    beforeAll(async () => {
+      harness = await open();
+    }, 120_000);
+    afterAll(async () => harness?.close());
+
+    const aKey = async (): Promise<AgentKey> => ({
+      namespace: await harness.namespace(),
+      name: `agent-${(names += 1)}`,
+    });
+
+    async function aRemoteAgent(overrides: Partial<Registration> = {}): Promise<AgentRecord> {
+      const outcome = await harness.store.register(aRegistration(await aKey(), overrides), at(0));
+      if (outcome.kind !== 'created') throw new Error(`the name is ${outcome.kind}`);
+      return outcome.record;
+    }
+
+    const keyOf = ({ namespace, name: agent }: AgentKey): AgentKey => ({ namespace, name: agent });
+    const find = (key: AgentKey, seconds = 0) => harness.store.find(key, at(seconds));
+    const kindOf = async (outcome: Promise<HeartbeatOutcome>) => (await outcome).kind;
+
+    test('it serves', () => {
+      expect(harness.store.unready()).toBeNull();
+    });
+
+    describe('registration', () => {
+      test('makes a Pending agent that is found under its name', async () => {
+        const key = await aKey();
+        const manifest = { hash: 'abc', model: { provider: 'openai', id: 'gpt-x' } };
+        const outcome = await harness.store.register(
+          aRegistration(key, { runtime: 'bedrock', manifest }),
+          at(0),
+        );
+        const found = await find(key);
+        expect(outcome).toEqual({ kind: 'created', record: found });
+        expect(found).toMatchObject({
+          ...key,
+          agentId: expect.stringMatching(/^agt_[0-9a-f]{32}$/),
+          runtime: 'bedrock',
+          source: 'remote',
+          status: { phase: 'Pending', manifestHash: 'abc', model: { provider: 'openai', id: 'gpt-x' } },
+        });
+        expect(await harness.store.report(key, null, at(0))).toBeNull();
+      });
+
+      test('again keeps the id and what was reported, and takes the new runtime', async () => {
+        const agent = await aRemoteAgent();
+        await harness.store.heartbeat(anArrival(agent));
+        const outcome = await harness.store.register(
+          aRegistration(keyOf(agent), { runtime: 'local' }),
+          at(60),
+        );
+        expect(outcome).toMatchObject({
+          kind: 'exists',
+          record: { agentId: agent.agentId, runtime: 'local', status: { phase: 'Healthy', score: 100 } },
+        });
+      });
+
+      test('of a workload is refused', async () => {
+        const key = await aKey();
+        await harness.workload(key);
+        expect(await harness.store.register(aRegistration(key), at(0))).toEqual({ kind: 'taken' });
+        expect(await find(key)).toMatchObject({ source: 'sidecar', runtime: 'k8s' });
+      });
+
+      test('gives agents of one name in two namespaces different ids', async () => {
+        const one = await aRemoteAgent();
+        const other = { namespace: await harness.namespace(), name: one.name };
+        const outcome = await harness.store.register(aRegistration(other), at(0));
+        const found = await harness.store.findByName(one.name, at(0));
+        expect(found.map(keyOf)).toEqual(
+          [keyOf(one), other].sort((a, b) => (a.namespace < b.namespace ? -1 : 1)),
+        );
+        expect(outcome).not.toMatchObject({ record: { agentId: one.agentId } });
+      });
+    });
+
+    describe('tokens', () => {
+      const holds = (agent: AgentRecord, hash: string, seconds = 0) =>
+        harness.store.hasToken({
+          ...keyOf(agent),
+          agentId: agent.agentId,
+          token: aToken(hash),
+          at: at(seconds),
+        });
+      const grant = (agent: AgentRecord, hash: string, days = 30) => ({
+        ...keyOf(agent),
+        agentId: agent.agentId,
+        token: aToken(hash, days),
+        at: at(0),
+      });
+
+      test('an added one leaves the others alive, a replaced one revokes them, after a restart too', async () => {
+        const agent = await aRemoteAgent();
+        expect(await harness.store.replaceTokens(grant(agent, 'a'))).toBe('stored');
+        expect(await harness.store.addToken(grant(agent, 'b'))).toBe('stored');
+        await harness.restart();
+        expect([await holds(agent, 'a'), await holds(agent, 'b'), await holds(agent, 'c')]).toEqual([
+          true,
+          true,
+          false,
+        ]);
+        expect(await harness.store.replaceTokens(grant(agent, 'c'))).toBe('stored');
+        await harness.restart();
+        expect([await holds(agent, 'a'), await holds(agent, 'b'), await holds(agent, 'c')]).toEqual([
+          false,
+          false,
+          true,
+        ]);
+      });
+
+      test('tokens granted at the same time are all kept', async () => {
+        const agent = await aRemoteAgent();
+        const hashes = Array.from({ length: 8 }, (_, index) => `t-${index}`);
+        await Promise.all(hashes.map((hash) => harness.store.addToken(grant(agent, hash))));
+        expect(await Promise.all(hashes.map((hash) => holds(agent, hash)))).toEqual(hashes.map(() => true));
+      });
+
+      test('an expired one is none', async () => {
+        const agent = await aRemoteAgent();
+        await harness.store.addToken(grant(agent, 'a', 1));
+        expect([await holds(agent, 'a', 86_399), await holds(agent, 'a', 86_400)]).toEqual([true, false]);
+      });
+
+      test('the 33rd that lives at a time is refused', async () => {
+        const agent = await aRemoteAgent();
+        for (let index = 0; index < 32; index += 1)
+          expect(await harness.store.addToken(grant(agent, `t-${index}`))).toBe('stored');
+        expect(await harness.store.addToken(grant(agent, 't-32'))).toBe('too-many');
+        expect(await holds(agent, 't-32')).toBe(false);
+        expect(await harness.store.replaceTokens(grant(agent, 't-33'))).toBe('stored');
+      });
+
+      test('are refused for an agent that is not there, or is another one by now', async () => {
+        const agent = await aRemoteAgent();
+        const other = { ...agent, agentId: 'agt_other' };
+        expect(await harness.store.addToken(grant(other, 'a'))).toBe('unknown-agent');
+        expect(await harness.store.replaceTokens(grant({ ...agent, name: 'nobody' }, 'a'))).toBe(
+          'unknown-agent',
+        );
+        await harness.store.addToken(grant(agent, 'a'));
+        expect(await holds(other, 'a')).toBe(false);
+        expect(await holds({ ...agent, name: 'nobody' }, 'a')).toBe(false);
+      });
+    });
+
+    describe('heartbeats', () => {
+      test('give exactly the status that the shared function computes, restarts in between', async () => {
+        const agent = await aRemoteAgent();
+        const totals = (tokensToday: number) => ({
+          totals: { tokensToday, costTodayUsd: tokensToday / 100 },
+        });
+        const script: Arrival[] = [
+          anArrival(agent, { heartbeat: aHeartbeat({ seq: 1, ...totals(10) }) }),
+          anArrival(agent, { instance: 'i-2', at: at(5), heartbeat: unhealthy(1, 80) }),
+          anArrival(agent, { at: at(30), heartbeat: aHeartbeat({ seq: 2, ...totals(20) }) }),
+          anArrival(agent, { instance: 'i-2', at: at(35), heartbeat: unhealthy(2, 60) }),
+          anArrival(agent, {
+            at: at(60),
+            heartbeat: aHeartbeat({ seq: 1, startedAt: at(50).toISOString(), ...totals(1) }),
+          }),
+          anArrival(agent, { instance: 'i-2', at: at(65), heartbeat: aHeartbeat({ seq: 3, ...totals(7) }) }),
+        ];
+        let expected: ObservationStatus = agent.status;
+        for (const [index, arrival] of script.entries()) {
+          const { instance, heartbeat, at: when } = arrival;
+          expected = mergeHeartbeat(expected, heartbeat, { instance }, when);
+          const outcome = await harness.store.heartbeat(arrival);
+          expect(outcome).toMatchObject({ kind: 'accepted' });
+          if (index % 2 === 1) await harness.restart();
+          expect(reported((await find(agent, 66))?.status)).toEqual(reported(expected));
+        }
+        expect(expected).toMatchObject({ phase: 'Healthy', score: 100, tokens: 28, instanceCount: 2 });
+      });
+
+      test('a repeat and a late one change nothing, inside the rate limit too', async () => {
+        const agent = await aRemoteAgent();
+        await harness.store.heartbeat(anArrival(agent, { heartbeat: aHeartbeat({ seq: 7 }) }));
+        const before = await find(agent);
+        for (const seq of [7, 6])
+          expect(
+            await harness.store.heartbeat(anArrival(agent, { at: at(1), heartbeat: unhealthy(seq, 60) })),
+          ).toEqual({ kind: 'repeat' });
+        expect(await find(agent)).toEqual(before);
+      });
+
+      test('of one instance are accepted only every ten seconds, after a restart too', async () => {
+        const agent = await aRemoteAgent();
+        const send = (seq: number, seconds: number, instance = 'i-1') =>
+          harness.store.heartbeat(
+            anArrival(agent, { instance, at: at(seconds), heartbeat: aHeartbeat({ seq }) }),
+          );
+        expect(await send(1, 0)).toMatchObject({ kind: 'accepted' });
+        expect(await send(2, 0)).toEqual({ kind: 'limited', retryAfterSeconds: 10 });
+        expect(await send(1, 0, 'i-2')).toMatchObject({ kind: 'accepted' });
+        await harness.restart();
+        expect(await send(2, 6.5)).toEqual({ kind: 'limited', retryAfterSeconds: 4 });
+        expect(await send(2, 9.999)).toEqual({ kind: 'limited', retryAfterSeconds: 1 });
+        expect(await send(2, 10)).toMatchObject({ kind: 'accepted' });
+        expect(await send(3, 10.5)).toEqual({ kind: 'limited', retryAfterSeconds: 10 });
+      });
+
+      test('a clock that was set back locks nobody out', async () => {
+        const agent = await aRemoteAgent();
+        await harness.store.heartbeat(anArrival(agent, { at: at(3600), heartbeat: aHeartbeat({ seq: 1 }) }));
+        const outcome = harness.store.heartbeat(
+          anArrival(agent, { at: at(0), heartbeat: aHeartbeat({ seq: 2 }) }),
+        );
+        expect(await kindOf(outcome)).toBe('accepted');
+      });
+
+      test('of many instances at once are all counted', async () => {
+        const agent = await aRemoteAgent();
+        const instances = Array.from({ length: 30 }, (_, index) => `i-${index}`);
+        const heartbeat = aHeartbeat({ totals: { tokensToday: 5 } });
+        await Promise.all(
+          instances.map((instance) => harness.store.heartbeat(anArrival(agent, { instance, heartbeat }))),
+        );
+        await harness.restart();
+        expect((await find(agent))?.status).toMatchObject({ instanceCount: 30, tokens: 150 });
+      });
+
+      test('a 51st instance takes the place of a silent one', async () => {
+        const agent = await aRemoteAgent();
+        const send = (instance: string, seconds: number) =>
+          harness.store.heartbeat(
+            anArrival(agent, {
+              instance,
+              at: at(seconds),
+              heartbeat: aHeartbeat({ totals: { tokensToday: 1 } }),
+            }),
+          );
+        for (let index = 0; index < 50; index += 1) await send(`i-${index}`, index < 10 ? 0 : 100);
+        await send('late', 150);
+        const status = (await find(agent, 150))?.status;
+        expect(status).toMatchObject({ instanceCount: 41, tokens: 51 });
+        expect(status?.instances?.map((instance) => instance.name)).toContain('late');
+      });
+
+      test('a silent instance is forgotten after an hour, once others report', async () => {
+        const agent = await aRemoteAgent();
+        const send = (instance: string, seconds: number) =>
+          harness.store.heartbeat(anArrival(agent, { instance, at: at(seconds), heartbeat: aHeartbeat() }));
+        await send('i-1', 0);
+        await send('i-2', 3600);
+        const names2 = async () =>
+          (await find(agent, 3601))?.status.instances?.map((instance) => instance.name);
+        expect(await names2()).toEqual(['i-1', 'i-2']);
+        await send('i-3', 3601);
+        expect(await names2()).toEqual(['i-2', 'i-3']);
+      });
+
+      test.each(['__proto__', 'constructor', 'toString', '💥', 'a b'])(
+        'an instance may be called %s',
+        async (instance) => {
+          const agent = await aRemoteAgent();
+          await harness.store.heartbeat(anArrival(agent, { instance }));
+          expect(await harness.store.report(agent, instance, at(0))).toMatchObject({ instance });
+          expect(await harness.store.report(agent, 'valueOf', at(0))).toBeNull();
+        },
+      );
+
+      test('of a removed agent are not taken', async () => {
+        const agent = await aRemoteAgent();
+        await harness.store.remove(agent);
+        expect(await harness.store.heartbeat(anArrival(agent))).toEqual({ kind: 'unknown' });
+        expect(await find(agent)).toBeNull();
+      });
+
+      test('of the pods of a workload are kept under its name, a replaced pod apart', async () => {
+        const key = await aKey();
+        await harness.workload(key);
+        const send = (uid: string, seq: number, seconds: number) =>
+          harness.store.heartbeat(
+            anArrival(key, {
+              source: 'sidecar',
+              instance: 'shop-0',
+              uid,
+              at: at(seconds),
+              heartbeat: aHeartbeat({ seq, totals: { tokensToday: 5 } }),
+            }),
+          );
+        expect(await send('uid-1', 5, 0)).toMatchObject({ kind: 'accepted', record: { source: 'sidecar' } });
+        // The pod of a StatefulSet comes again under its name; its first heartbeat is no repeat.
+        expect(await send('uid-2', 1, 20)).toMatchObject({ kind: 'accepted' });
+        expect((await find(key, 20))?.status).toMatchObject({
+          instanceCount: 1,
+          tokens: 10,
+          instances: [{ uid: 'uid-2' }],
+        });
+      });
+    });
+
+    describe('reports', () => {
+      const report = (key: AgentKey, instance: string | null, seconds: number) =>
+        harness.store.report(key, instance, at(seconds));
+
+      test('are of the worst live instance, or of the one that is asked for', async () => {
+        const agent = await aRemoteAgent();
+        const usage = { windowStartedAt: at(0).toISOString(), models: [], totalTokens: 9, totalCalls: 1 };
+        await harness.store.heartbeat(anArrival(agent, { heartbeat: aHeartbeat({ usage }) }));
+        expect(await report(agent, null, 1)).toMatchObject({
+          instance: 'i-1',
+          receivedAt: at(0).toISOString(),
+          gap: { score: 100, grade: 'A', source: 'agent-sdk', issues: [] },
+          health: { status: 'healthy', checks: [] },
+          usage,
+        });
+        const bad = unhealthy(1, 60);
+        await harness.store.heartbeat(anArrival(agent, { instance: 'i-2', at: at(2), heartbeat: bad }));
+        expect(await report(agent, null, 3)).toMatchObject({
+          instance: 'i-2',
+          receivedAt: at(2).toISOString(),
+          gap: bad.gap,
+          health: { status: 'unhealthy', summary: bad.health.summary, checks: bad.health.checks },
+          usage: null,
+        });
+        expect(await report(agent, 'i-1', 3)).toMatchObject({
+          instance: 'i-1',
+          receivedAt: at(0).toISOString(),
+          gap: { score: 100, grade: 'A' },
+          health: { status: 'healthy' },
+        });
+        expect(await report(agent, 'i-3', 3)).toBeNull();
+      });
+
+      test('of an agent that nobody knows are none', async () => {
+        expect(await report(await aKey(), null, 0)).toBeNull();
+      });
+    });
+
+    describe('proofs', () => {
+      const put = (key: AgentKey, record: ProofRecord) =>
+        harness.store.putProof({ ...keyOf(key), record, at: new Date(record.verifiedAt) });
+      const remove = (key: AgentKey, ruleId: string, seconds: number) =>
+        harness.store.removeProof({ ...keyOf(key), ruleId, at: at(seconds) });
+      const proofsOf = async (key: AgentKey) => {
+        const status = (await find(key))?.status;
+        return { revision: status?.proofRevision, proofs: status?.proofs };
+      };
+
+      test('are stored, replaced and removed, each with a new revision, and survive a restart', async () => {
+        const agent = await aRemoteAgent();
+        expect(await put(agent, aProof('MEM-01'))).toBe('stored');
+        expect(await put(agent, aProof('MEM-01', 5))).toBe('stored');
+        expect(await put(agent, aProof('EVAL-01', 6))).toBe('stored');
+        await harness.restart();
+        expect(await proofsOf(agent)).toEqual({
+          revision: 3,
+          proofs: [aProof('EVAL-01', 6), aProof('MEM-01', 5)],
+        });
+        expect(await remove(agent, 'MEM-01', 7)).toBe('removed');
+        await harness.restart();
+        expect(await proofsOf(agent)).toEqual({ revision: 4, proofs: [aProof('EVAL-01', 6)] });
+        expect(await remove(agent, 'MEM-01', 8)).toBe('no-proof');
+      });
+
+      test('of an agent that nobody knows are refused', async () => {
+        const key = await aKey();
+        expect(await put(key, aProof('MEM-01'))).toBe('unknown-agent');
+        expect(await remove(key, 'MEM-01', 0)).toBe('unknown-agent');
+      });
+
+      test('come with heartbeats; one that was removed here does not come back', async () => {
+        const agent = await aRemoteAgent();
+        const sent = (seq: number, seconds: number) =>
+          harness.store.heartbeat(
+            anArrival(agent, { at: at(seconds), heartbeat: aHeartbeat({ seq, proof: [aProof('MEM-01')] }) }),
+          );
+        await sent(1, 1);
+        await harness.restart();
+        expect(await proofsOf(agent)).toEqual({ revision: 1, proofs: [aProof('MEM-01')] });
+        await remove(agent, 'MEM-01', 5);
+        await sent(2, 20);
+        await harness.restart();
+        expect(await proofsOf(agent)).toEqual({ revision: 2, proofs: [] });
+      });
+    });
+
+    describe('the list', () => {
+      const idsOf = (agents: AgentRecord[]) => agents.map((agent) => agent.name);
+
+      test('is ordered, paged and filtered, and says how many there are', async () => {
+        const namespace = await harness.namespace();
+        const keys = ['c', 'a', 'e', 'b', 'd'].map((letter) => ({ namespace, name: `list-${letter}` }));
+        for (const key of keys) await harness.store.register(aRegistration(key), at(0));
+        await harness.store.heartbeat(anArrival(keys[0]!));
+        await harness.store.heartbeat(anArrival(keys[1]!, { heartbeat: unhealthy(1, 80) }));
+        const list = (query: Partial<Parameters<Store['list']>[0]>) =>
+          harness.store.list({ limit: 100, after: null, namespace, ...query }, at(1));
+
+        const first = await list({ limit: 2 });
+        expect(first).toMatchObject({ total: 5, next: { namespace, name: 'list-b' } });
+        const second = await list({ limit: 2, after: first.next });
+        const last = await list({ limit: 2, after: second.next });
+        expect([first, second, last].map((page) => idsOf(page.agents))).toEqual([
+          ['list-a', 'list-b'],
+          ['list-c', 'list-d'],
+          ['list-e'],
+        ]);
+        expect(last).toMatchObject({ total: 5, next: null });
+        expect((await list({ limit: 5 })).next).toBeNull();
+
+        expect(idsOf((await list({ phase: 'Healthy' })).agents)).toEqual(['list-c']);
+        expect(idsOf((await list({ grade: 'B' })).agents)).toEqual(['list-a']);
+        expect(await list({ phase: 'Healthy', grade: 'B' })).toEqual({ agents: [], total: 0, next: null });
+        expect((await list({ phase: 'Pending', limit: 1 })).total).toBe(3);
+      });
+
+      test('goes on after a page whose last agent was removed meanwhile', async () => {
+        const namespace = await harness.namespace();
+        for (const letter of ['a', 'b', 'c'])
+          await harness.store.register(aRegistration({ namespace, name: `gone-${letter}` }), at(0));
+        const first = await harness.store.list({ limit: 2, after: null, namespace }, at(0));
+        await harness.store.remove(first.next!);
+        const rest = await harness.store.list({ limit: 2, after: first.next, namespace }, at(0));
+        expect(idsOf(rest.agents)).toEqual(['gone-c']);
+      });
+
+      test('of all namespaces is ordered by namespace, then name', async () => {
+        const { agents } = await harness.store.list({ limit: 1000, after: null }, at(0));
+        const texts = agents.map((agent) => `${agent.namespace}\u0000${agent.name}`);
+        expect(texts.length).toBeGreaterThan(5);
+        expect(texts).toEqual([...texts].sort());
+      });
+    });
+
+    describe('removal', () => {
+      test('takes the agent, its tokens and its reports; its name may be registered anew', async () => {
+        const agent = await aRemoteAgent();
+        const grant = { ...keyOf(agent), agentId: agent.agentId, token: aToken('a'), at: at(0) };
+        await harness.store.addToken(grant);
+        await harness.store.heartbeat(anArrival(agent));
+        expect(await harness.store.remove(keyOf(agent))).toBe(true);
+        expect(await harness.store.remove(keyOf(agent))).toBe(false);
+        expect(await find(agent)).toBeNull();
+        expect(await harness.store.hasToken(grant)).toBe(false);
+        expect(await harness.store.report(agent, null, at(0))).toBeNull();
+        const again = await harness.store.register(aRegistration(keyOf(agent)), at(0));
+        expect(again).toMatchObject({ kind: 'created', record: { status: { phase: 'Pending' } } });
+        expect(again).not.toMatchObject({ record: { agentId: agent.agentId } });
+        expect(await harness.store.report(agent, null, at(0))).toBeNull();
+      });
+    });
+  });
+}
