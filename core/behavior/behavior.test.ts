@@ -1,0 +1,228 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { anEntry } from '../../testing/audit-entry.ts';
+import { applyEvents } from './apply-events.ts';
+import type { AuditEntry, Behavior, BehavioralEvent } from './audit-entry.ts';
+import { hasBehavior, parseBehaviorHeaders } from './parse-behavior-headers.ts';
+import { parseEventBatch } from './parse-event-batch.ts';
+import { summarizeBehavior } from './summarize-behavior.ts';
+
+describe('behavioral headers', () => {
+  test.each<[string, Record<string, string | string[]>, Behavior]>([
+    ['none', { 'content-type': 'text/plain' }, {}],
+    [
+      'a list',
+      { 'x-platform-guardrails-invoked': 'pii-detector, toxicity-filter' },
+      { guardrailsInvoked: ['pii-detector', 'toxicity-filter'] },
+    ],
+    ['an empty value is a fact', { 'x-platform-tools-called': '' }, { toolsCalled: [] }],
+    ['blank names are none', { 'x-platform-tools-called': ' , a,, ' }, { toolsCalled: ['a'] }],
+    [
+      'several headers are one list',
+      { 'x-platform-tools-called': ['a, b', 'c'] },
+      { toolsCalled: ['a', 'b', 'c'] },
+    ],
+    ['confirmed', { 'x-platform-user-confirmed': ' True ' }, { userConfirmed: true }],
+    ['not confirmed', { 'x-platform-user-confirmed': 'false' }, { userConfirmed: false }],
+    ['yes is no confirmation', { 'x-platform-user-confirmed': 'yes' }, {}],
+    ['nor is true twice', { 'x-platform-user-confirmed': ['true', 'true'] }, {}],
+    [
+      'a name is cut at 500 characters',
+      { 'x-platform-tools-called': 'x'.repeat(900) },
+      { toolsCalled: ['x'.repeat(500)] },
+    ],
+  ])('%s', (_name, headers, expected) => {
+    expect(parseBehaviorHeaders(headers)).toEqual(expected);
+    expect(hasBehavior(expected)).toBe(Object.keys(expected).length > 0);
+  });
+
+  test('at most 1000 names', () => {
+    const { toolsCalled } = parseBehaviorHeaders({ 'x-platform-tools-called': 'a,'.repeat(5000) });
+    expect(toolsCalled).toHaveLength(1000);
+  });
+});
+
+describe('an event batch', () => {
+  const batchOf = (...events: unknown[]): unknown => ({ requestId: 'r-1', agentName: 'shop', events });
+  const EVENTS: BehavioralEvent[] = [
+    { type: 'guardrail', guardrailType: 'pii-detector', invoked: true, blocked: false, score: 0.2 },
+    { type: 'guardrail', guardrailType: 'toxicity-filter', invoked: false },
+    { type: 'tool', name: 'search', success: true, latencyMs: 12.5 },
+    { type: 'tool', name: 'search' },
+    { type: 'model', modelId: 'gpt-4o', promptTokens: 1, completionTokens: 0 },
+    { type: 'memory', backend: 'redis', ttlSeconds: 60, piiScrubbed: true },
+    { type: 'memory' },
+  ];
+
+  test('of every variant is read; what is not known of an event is left out', () => {
+    const withMore = EVENTS.map((event) => ({ ...event, colour: 'blue' }));
+    expect(parseEventBatch(batchOf(...withMore))).toEqual({
+      ok: true,
+      value: { requestId: 'r-1', agentName: 'shop', events: EVENTS },
+    });
+  });
+
+  test('needs no agent name, and may be empty', () => {
+    expect(parseEventBatch({ requestId: 'r-1', events: [] })).toEqual({
+      ok: true,
+      value: { requestId: 'r-1', events: [] },
+    });
+  });
+
+  test.each<[string, unknown, string[]]>([
+    ['no object', [], [': must be an object']],
+    ['nothing in it', {}, ['requestId: must be a string', 'events: must be a list']],
+    ['an empty id', { requestId: ' ', events: [] }, ['requestId: must not be empty']],
+    [
+      'an id that no request can have',
+      { requestId: 'x'.repeat(129), events: [] },
+      ['requestId: must have at most 128 characters'],
+    ],
+    [
+      '501 events',
+      { requestId: 'r', events: Array(501).fill(EVENTS[0]) },
+      ['events: must have at most 500 entries'],
+    ],
+    [
+      'an unknown variant',
+      batchOf({ type: 'dance' }),
+      ['events[0].type: must be one of guardrail, tool, model, memory'],
+    ],
+    [
+      'a variant of the prototype',
+      batchOf({ type: 'constructor' }),
+      ['events[0].type: must be one of guardrail, tool, model, memory'],
+    ],
+    ['an event that is no object', batchOf('tool'), ['events[0]: must be an object']],
+    [
+      'everything at once',
+      {
+        requestId: 7,
+        agentName: 3,
+        events: [
+          { type: 'guardrail', invoked: 'yes' },
+          { type: 'tool', name: 't', latencyMs: -1, success: 1 },
+          { type: 'model', modelId: 'm', promptTokens: 1.5, completionTokens: -1 },
+          { type: 'memory', ttlSeconds: '60' },
+        ],
+      },
+      [
+        'requestId: must be a string',
+        'events[0].guardrailType: must be a string',
+        'events[0].invoked: must be true or false',
+        'events[1].success: must be true or false',
+        'events[1].latencyMs: must be a number from 0 to 1000000000000',
+        'events[2].promptTokens: must be an integer of at least 0',
+        'events[2].completionTokens: must be an integer of at least 0',
+        'events[3].ttlSeconds: must be an integer of at least 0',
+        'agentName: must be a string',
+      ],
+    ],
+  ])('with %s is refused', (_name, value, expected) => {
+    const parsed = parseEventBatch(value);
+    expect(parsed.ok ? [] : parsed.errors.map(({ path, message }) => `${path}: ${message}`)).toEqual(
+      expected,
+    );
+  });
+
+  test('that is wrong everywhere is answered with 50 errors', () => {
+    const parsed = parseEventBatch(batchOf(...Array<unknown>(500).fill({ type: 'model' })));
+    expect(parsed.ok ? 0 : parsed.errors.length).toBe(50);
+  });
+
+  test('never throws and never reaches a prototype', () => {
+    const event = fc.oneof(
+      fc.anything(),
+      fc.record({ type: fc.constantFrom('guardrail', 'tool', 'model', 'memory'), name: fc.anything() }),
+    );
+    fc.assert(
+      fc.property(
+        fc.oneof(fc.anything(), fc.record({ requestId: fc.anything(), events: fc.array(event) })),
+        (value) => {
+          expect(typeof parseEventBatch(value).ok).toBe('boolean');
+        },
+      ),
+    );
+    parseEventBatch(
+      JSON.parse('{"requestId":"r","events":[{"type":"tool","name":"t","__proto__":{"polluted":true}}]}'),
+    );
+    expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
+  });
+});
+
+describe('events of an entry', () => {
+  const guardrail = (guardrailType: string, invoked: boolean): BehavioralEvent => ({
+    type: 'guardrail',
+    guardrailType,
+    invoked,
+  });
+  const tool = (name: string): BehavioralEvent => ({ type: 'tool', name, success: false });
+  test.each<[string, Partial<AuditEntry>, BehavioralEvent[], Partial<AuditEntry>]>([
+    ['none change nothing', {}, [], {}],
+    [
+      'a model call reports no behavior',
+      {},
+      [{ type: 'model', modelId: 'm', promptTokens: 1, completionTokens: 1 }],
+      {},
+    ],
+    [
+      'a guardrail that did not run makes an empty list known',
+      {},
+      [guardrail('pii-detector', false)],
+      { guardrailsInvoked: [] },
+    ],
+    [
+      'what headers said stays, each name once',
+      { guardrailsInvoked: ['a'], toolsCalled: ['t'] },
+      [guardrail('a', true), guardrail('b', true), guardrail('b', true), tool('u'), tool('t')],
+      { guardrailsInvoked: ['a', 'b'], toolsCalled: ['t', 'u'] },
+    ],
+    ['a tool that failed was called', {}, [tool('t')], { toolsCalled: ['t'] }],
+  ])('%s', (_name, entry, events, expected) => {
+    const before = anEntry(entry);
+    const recorded = events.length === 0 ? {} : { events };
+    expect(applyEvents(before, events)).toEqual({ ...before, ...recorded, ...expected });
+  });
+
+  test('are at most 500; later ones still say what was called', () => {
+    const full = applyEvents(anEntry(), Array<BehavioralEvent>(500).fill(tool('t')));
+    const over = applyEvents(full, [tool('last')]);
+    expect(over.events).toHaveLength(500);
+    expect(over.toolsCalled).toEqual(['t', 'last']);
+  });
+});
+
+describe('observed behavior', () => {
+  const ran = (...guardrailsInvoked: string[]): AuditEntry => anEntry({ guardrailsInvoked });
+  const times = (count: number, entry: AuditEntry): AuditEntry[] => Array<AuditEntry>(count).fill(entry);
+  test.each<[string, AuditEntry[], number, [string, number][]]>([
+    ['of nothing', [], 0, []],
+    ['of entries without behavioral data', [anEntry(), anEntry({ events: [{ type: 'memory' }] })], 0, []],
+    [
+      'counts a guardrail once an entry',
+      [ran('a', 'a', 'b'), ran('a')],
+      2,
+      [
+        ['a', 2],
+        ['b', 1],
+      ],
+    ],
+    [
+      'counts entries that reported only a tool or a confirmation',
+      [anEntry({ toolsCalled: [] }), anEntry({ userConfirmed: false }), ran('a')],
+      3,
+      [['a', 1]],
+    ],
+    [
+      'looks at the newest 100',
+      [...times(100, ran('old')), ...times(50, anEntry()), ...times(99, ran('new'))],
+      100,
+      [
+        ['new', 99],
+        ['old', 1],
+      ],
+    ],
+  ])('%s', (_name, entries, sampled, invoked) => {
+    expect(summarizeBehavior(entries)).toEqual({ sampled, guardrailsInvoked: new Map(invoked) });
+  });
+});
