@@ -1,0 +1,251 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { aManifest, NOON, someFacts } from '../../testing/facts.ts';
+import { assess } from '../gap/assess.ts';
+import { check } from '../health/check.ts';
+import { composeHeartbeat, type HeartbeatInput } from './compose-heartbeat.ts';
+import type { Heartbeat } from './heartbeat.ts';
+import { parseHeartbeat } from './parse-heartbeat.ts';
+
+const MINIMAL = { health: { status: 'healthy', checks: [] }, gap: { score: 100, issues: [] } };
+
+const manifest = aManifest({ requires: { envVars: ['KEY'] } });
+const facts = someFacts();
+const PLAIN: HeartbeatInput = {
+  instance: 'shop-1',
+  seq: 3,
+  intervalSeconds: 30,
+  at: NOON,
+  startedAt: new Date('2026-03-01T11:00:00.000Z'),
+  manifest,
+  health: check(manifest, facts),
+  gap: assess(manifest, facts),
+};
+const FULL: HeartbeatInput = {
+  ...PLAIN,
+  manifestHash: 'sha256:abc',
+  proofs: [
+    {
+      ruleId: 'EVAL-01',
+      verifiedBy: 'ci',
+      method: 'ran',
+      verifiedAt: '2026-02-01T00:00:00.000Z',
+      expiresAt: '2026-02-02T00:00:00.000Z',
+      expired: true,
+    },
+  ],
+  proofRevision: 4,
+  usage: {
+    windowStartedAt: '2026-03-01T11:59:30.000Z',
+    models: [{ modelId: 'gpt-4o', promptTokens: 1, completionTokens: 2, totalTokens: 3, callCount: 1 }],
+    totalTokens: 3,
+    totalCalls: 1,
+  },
+  totals: { tokensToday: 3, costTodayUsd: 0.5 },
+  outcomes: { allow: 1, deny: 2, failOpen: 3, notEvaluated: 4 },
+  policyMode: 'enforce',
+  policyState: 'answered',
+  sidecarVersion: '0.1.0',
+};
+
+const errorsOf = (value: unknown): string[] => {
+  const parsed = parseHeartbeat(value);
+  return parsed.ok ? [] : parsed.errors.map(({ path, message }) => `${path}: ${message}`);
+};
+const read = (value: unknown): Heartbeat => {
+  const parsed = parseHeartbeat(value);
+  if (!parsed.ok) throw new Error(JSON.stringify(parsed.errors));
+  return parsed.heartbeat;
+};
+const overWire = (heartbeat: Heartbeat): unknown => JSON.parse(JSON.stringify(heartbeat)) as unknown;
+
+describe('a composed heartbeat', () => {
+  test.each([
+    ['plain', PLAIN],
+    ['full', FULL],
+  ])('arrives as it was sent: %s', (_name, input) => {
+    const heartbeat = composeHeartbeat(input);
+    expect(read(overWire(heartbeat))).toEqual(heartbeat);
+  });
+
+  test('leaves marks of expiry to the receiver', () => {
+    expect(composeHeartbeat(FULL).proof).toEqual([
+      {
+        ruleId: 'EVAL-01',
+        verifiedBy: 'ci',
+        method: 'ran',
+        verifiedAt: '2026-02-01T00:00:00.000Z',
+        expiresAt: '2026-02-02T00:00:00.000Z',
+      },
+    ]);
+  });
+});
+
+describe('a heartbeat that is read', () => {
+  test('needs health and gap alone', () => {
+    expect(read(MINIMAL)).toEqual({
+      version: 1,
+      instance: 'default',
+      seq: null,
+      intervalSeconds: 30,
+      sentAt: null,
+      source: 'manifest-static',
+      health: {
+        agentName: '',
+        timestamp: '1970-01-01T00:00:00.000Z',
+        status: 'healthy',
+        summary: { passed: 0, failed: 0, warnings: 0, skipped: 0 },
+        checks: [],
+      },
+      gap: { score: 100, grade: 'A', source: 'manifest-static', issues: [] },
+      proof: [],
+      proofRevision: 0,
+      usage: null,
+      totals: null,
+      outcomes: null,
+      policyMode: null,
+      policyState: null,
+      manifestHash: null,
+      model: null,
+      sidecarVersion: null,
+      startedAt: null,
+    });
+  });
+
+  test.each([
+    ['healthy', 'healthy'],
+    ['ready', 'healthy'],
+    ['degraded', 'degraded'],
+    ['unhealthy', 'unhealthy'],
+    ['not-ready', 'unhealthy'],
+  ])('takes the status %s as %s', (sent, status) => {
+    expect(read({ ...MINIMAL, health: { status: sent, checks: [] } }).health.status).toBe(status);
+  });
+
+  test.each([
+    [100, 100, 'A'],
+    [74.5, 75, 'B'],
+    [0, 0, 'F'],
+  ])('derives the grade of the score %d, whatever was sent', (score, rounded, grade) => {
+    const { gap } = read({ ...MINIMAL, gap: { score, grade: 'A', issues: [] } });
+    expect([gap.score, gap.grade]).toEqual([rounded, grade]);
+  });
+
+  test('takes its source from the gap where it does not say it itself', () => {
+    expect(read({ ...MINIMAL, gap: { score: 1, issues: [], source: 'agent-sdk' } }).source).toBe('agent-sdk');
+  });
+
+  test('cuts what is too long, and leaves out what only a newer sender knows', () => {
+    const long = 'x'.repeat(9000);
+    const heartbeat = read({
+      ...MINIMAL,
+      future: true,
+      health: {
+        status: 'healthy',
+        checks: [
+          { id: 'quantum:1', status: 'pass' },
+          { id: 'env:A', status: 'fail', message: long },
+        ],
+      },
+      gap: { score: 1, issues: Array(1500).fill({ severity: 'low', property: 'p', description: long }) },
+      proof: [
+        { ruleId: 'NEW-01', verifiedBy: 'a', method: 'b', verifiedAt: '2026-02-01T00:00:00Z' },
+        { ruleId: 'EVAL-01', verifiedBy: 'a', method: 'b', verifiedAt: '2026-02-01T00:00:00Z' },
+      ],
+    });
+    expect(heartbeat.gap.issues).toHaveLength(1000);
+    expect(heartbeat.gap.issues[0]).toEqual({
+      severity: 'low',
+      property: 'p',
+      description: long.slice(0, 500),
+      recommendation: '',
+    });
+    expect(heartbeat.health.checks).toEqual([
+      { id: 'env:A', category: 'env', status: 'fail', severity: 'info', message: long.slice(0, 500) },
+    ]);
+    expect(heartbeat.proof.map((proof) => proof.ruleId)).toEqual(['EVAL-01']);
+    expect(heartbeat).not.toHaveProperty('future');
+  });
+});
+
+describe('a heartbeat that is refused', () => {
+  test.each<[string, unknown, string[]]>([
+    ['nothing', undefined, [': must be an object']],
+    ['a list', [MINIMAL], [': must be an object']],
+    ['empty', {}, ['health: must be an object', 'gap: must be an object']],
+    ['another version', { ...MINIMAL, version: 2 }, ['version: must be one of 1']],
+    [
+      'wrong all over',
+      {
+        version: '1',
+        instance: '',
+        seq: -1,
+        intervalSeconds: 0,
+        sentAt: 'now',
+        source: 'guess',
+        health: { status: 'fine', checks: [{ id: 'env:A', status: 'ok' }], summary: { passed: 1 } },
+        gap: { score: 101, issues: [{ severity: 'bad', property: '' }] },
+        proof: [{ ruleId: 'EVAL-01' }],
+        proofRevision: 1.5,
+        usage: { models: 3 },
+        totals: { tokensToday: '7' },
+        outcomes: { allow: 1 },
+        policyMode: 'on',
+        policyState: 'maybe',
+        model: 'gpt',
+        startedAt: 5,
+      },
+      [
+        'version: must be one of 1',
+        'instance: must not be empty',
+        'seq: must be an integer of at least 0',
+        'intervalSeconds: must be an integer from 1 to 86400',
+        'sentAt: must be an ISO 8601 time with a time zone',
+        'source: must be one of manifest-static, agent-sdk',
+        'health.status: must be one of healthy, degraded, unhealthy, ready, not-ready',
+        'health.checks[0].status: must be one of pass, fail, skip',
+        'health.summary.failed: must be an integer of at least 0',
+        'health.summary.warnings: must be an integer of at least 0',
+        'health.summary.skipped: must be an integer of at least 0',
+        'gap.score: must be a number from 0 to 100',
+        'gap.issues[0].severity: must be one of critical, high, medium, low',
+        'gap.issues[0].property: must not be empty',
+        'gap.issues[0].description: must be a string',
+        'proof[0].verifiedBy: must be a string',
+        'proof[0].method: must be a string',
+        'proof[0].verifiedAt: must be an ISO 8601 time with a time zone',
+        'proofRevision: must be an integer of at least 0',
+        'usage.windowStartedAt: must be an ISO 8601 time with a time zone',
+        'usage.models: must be a list',
+        'usage.totalTokens: must be an integer of at least 0',
+        'usage.totalCalls: must be an integer of at least 0',
+        'totals.tokensToday: must be an integer of at least 0',
+        'outcomes.deny: must be an integer of at least 0',
+        'outcomes.failOpen: must be an integer of at least 0',
+        'outcomes.notEvaluated: must be an integer of at least 0',
+        'policyMode: must be one of track, enforce, off',
+        'policyState: must be one of none, unreachable, not-loaded, answered',
+        'model: must be an object',
+        'startedAt: must be an ISO 8601 time with a time zone',
+      ],
+    ],
+  ])('%s', (_name, value, expected) => {
+    expect(errorsOf(value)).toEqual(expected);
+  });
+
+  test('members of a prototype are not there', () => {
+    expect(errorsOf(JSON.parse(`{"__proto__": ${JSON.stringify(MINIMAL)}}`))).toEqual(errorsOf({}));
+  });
+
+  test('nothing that is sent makes it throw', () => {
+    const valid = overWire(composeHeartbeat(FULL)) as Record<string, unknown>;
+    const broken = fc
+      .tuple(fc.constantFrom(...Object.keys(valid)), fc.anything())
+      .map(([key, value]) => ({ ...valid, [key]: value }));
+    fc.assert(
+      fc.property(fc.oneof(fc.anything(), broken), (value) => {
+        expect(typeof parseHeartbeat(value).ok).toBe('boolean');
+      }),
+    );
+  });
+});

@@ -1,0 +1,520 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { aHeartbeat } from '../../testing/heartbeat.ts';
+import type { Issue } from '../gap/gap.ts';
+import { gradeOf } from '../gap/grade.ts';
+import type { Check, HealthStatus } from '../health/health.ts';
+import type { Heartbeat } from '../heartbeat/heartbeat.ts';
+import { isRepeat, mergeHeartbeat, type Sender } from './merge-heartbeat.ts';
+import type { ObservationStatus } from './observation.ts';
+import { statusOf, withoutGone } from './status-of.ts';
+import { othersToday } from './tokens.ts';
+
+const NOON = '2026-03-01T12:00:00.000Z';
+const at = (seconds: number): Date => new Date(Date.parse(NOON) + seconds * 1000);
+
+interface Beat {
+  from?: string;
+  uid?: string;
+  seq?: number | null;
+  startedAt?: string | null;
+  /** Seconds after noon. */
+  second?: number;
+  health?: HealthStatus;
+  score?: number;
+  tokens?: number | null;
+  rest?: Partial<Heartbeat>;
+  context?: Omit<Sender, 'instance' | 'uid'>;
+}
+
+function heartbeatOf(beat: Beat): Heartbeat {
+  const {
+    seq = 1,
+    startedAt = '2026-03-01T09:00:00.000Z',
+    second = 0,
+    health = 'healthy',
+    score = 100,
+    tokens = 0,
+  } = beat;
+  const base = aHeartbeat();
+  return {
+    ...base,
+    seq,
+    startedAt,
+    sentAt: at(second).toISOString(),
+    health: { ...base.health, status: health },
+    gap: { ...base.gap, score, grade: gradeOf(score) },
+    totals: tokens === null ? null : { tokensToday: tokens },
+    ...beat.rest,
+  };
+}
+
+const senderOf = ({ from = 'pod-a', uid, context }: Beat): Sender => ({
+  instance: from,
+  ...(uid === undefined ? {} : { uid }),
+  ...context,
+});
+
+const merge = (status: ObservationStatus | undefined, beat: Beat): ObservationStatus =>
+  mergeHeartbeat(status, heartbeatOf(beat), senderOf(beat), at(beat.second ?? 0));
+
+const after = (...beats: Beat[]): ObservationStatus =>
+  beats.reduce<ObservationStatus | undefined>(merge, undefined) ?? { phase: 'Pending' };
+
+const brief = (status: ObservationStatus): string =>
+  `${status.phase} ${status.grade} ${status.score} ${status.tokens} ${status.reportedBy}`;
+
+const condition = (status: ObservationStatus, type: string): string => {
+  const found = status.conditions?.find((each) => each.type === type);
+  return `${found?.status} ${found?.reason}`;
+};
+
+const issue = (severity: Issue['severity'], property: string, source?: 'policy'): Issue => ({
+  severity,
+  property,
+  description: property,
+  recommendation: 'r',
+  ...(source ? { source } : {}),
+});
+
+const upstream = (status: Check['status']): Check => ({
+  id: 'agent:upstream',
+  category: 'service',
+  status,
+  severity: 'warning',
+});
+
+describe('the first heartbeat', () => {
+  test('makes a whole status', () => {
+    const heartbeat = heartbeatOf({
+      score: 70,
+      health: 'degraded',
+      tokens: 12,
+      rest: {
+        source: 'manifest-static',
+        health: {
+          ...aHeartbeat().health,
+          status: 'degraded',
+          summary: { passed: 1, failed: 0, warnings: 1, skipped: 0 },
+          checks: [
+            upstream('fail'),
+            { id: 'model:openai/gpt-4o', category: 'model', status: 'pass', severity: 'error', latencyMs: 9 },
+          ],
+        },
+        gap: {
+          score: 70,
+          grade: 'C',
+          source: 'manifest-static',
+          issues: [issue('low', 'policy.x', 'policy'), issue('critical', 'policy.y', 'policy')],
+        },
+        usage: { windowStartedAt: NOON, models: [], totalTokens: 0, totalCalls: 0 },
+        outcomes: { allow: 1, deny: 2, failOpen: 0, notEvaluated: 3 },
+        policyMode: 'track',
+        policyState: 'none',
+        manifestHash: 'h',
+        model: { provider: 'openai', id: 'gpt-4o' },
+        sidecarVersion: '0.1.0',
+      },
+    });
+    expect(
+      mergeHeartbeat(undefined, heartbeat, { instance: 'pod-a', uid: 'u', observedGeneration: 3 }, at(1)),
+    ).toEqual({
+      observedGeneration: 3,
+      phase: 'Degraded',
+      grade: 'C',
+      score: 70,
+      source: 'manifest-static',
+      tokens: 12,
+      violations: 2,
+      issues: [issue('critical', 'policy.y', 'policy'), issue('low', 'policy.x', 'policy')],
+      issuesTotal: 2,
+      checks: heartbeat.health.checks,
+      usage: heartbeat.usage,
+      outcomes: heartbeat.outcomes,
+      summary: heartbeat.health.summary,
+      model: { provider: 'openai', id: 'gpt-4o', status: 'pass', latencyMs: 9 },
+      policyMode: 'track',
+      manifestHash: 'h',
+      instances: [
+        {
+          name: 'pod-a',
+          uid: 'u',
+          startedAt: '2026-03-01T09:00:00.000Z',
+          seq: 1,
+          phase: 'Degraded',
+          score: 70,
+          lastHeartbeat: at(1).toISOString(),
+          intervalSeconds: 30,
+          sidecarVersion: '0.1.0',
+          tokensToday: 12,
+          costTodayUsd: 0,
+          day: '2026-03-01',
+          violations: 2,
+          criticalIssues: 1,
+          agentReachable: false,
+          modelStatus: 'pass',
+          policyState: 'none',
+          outcomes: { allow: 1, deny: 2, failOpen: 0, notEvaluated: 3 },
+          deniedInWindow: 2,
+        },
+      ],
+      instanceCount: 1,
+      reportedBy: 'pod-a',
+      lastChecked: at(1).toISOString(),
+      conditions: [
+        ['Ready', 'False', 'AgentUnreachable', 'the agent does not answer in 1 of 1 instances'],
+        ['Reporting', 'True', 'HeartbeatReceived', 'all instances report'],
+        ['AgentReachable', 'False', 'AgentUnreachable', 'the agent does not answer in 1 of 1 instances'],
+        ['ModelReachable', 'True', 'ModelReachable', 'the model endpoint answers'],
+        ['PolicyLoaded', 'False', 'NoEngine', 'no policy engine is configured'],
+        ['Compliant', 'False', 'GradeTooLow', 'the grade is below B'],
+      ].map(([type, status, reason, message]) => ({
+        type,
+        status,
+        reason,
+        message,
+        lastTransitionTime: '2026-03-01T12:00:01Z',
+        observedGeneration: 3,
+      })),
+    });
+  });
+});
+
+describe('a repeat', () => {
+  const first = after({ seq: 5, tokens: 7 });
+  test.each<[string, Beat, boolean]>([
+    ['the same again', { seq: 5, tokens: 7 }, true],
+    ['an older one of the same process', { seq: 4 }, true],
+    ['the next one', { seq: 6 }, false],
+    ['another instance', { seq: 5, from: 'pod-b' }, false],
+    ['a pod of the same name', { seq: 5, uid: 'new' }, false],
+    ['a later process', { seq: 1, startedAt: '2026-03-01T11:59:00.000Z' }, false],
+    [
+      'a late one of an earlier process',
+      { seq: 9, startedAt: '2026-03-01T08:00:00.000Z', second: 119 },
+      true,
+    ],
+    [
+      'an earlier start after a long silence: the clock was set back',
+      { seq: 1, startedAt: '2026-03-01T08:00:00.000Z', second: 121 },
+      false,
+    ],
+    ['one without a number', { seq: null }, false],
+    ['one without a start', { seq: 5, startedAt: null }, false],
+  ])('%s', (_name, beat, repeats) => {
+    expect(isRepeat(first, heartbeatOf(beat), senderOf(beat), at(beat.second ?? 0))).toBe(repeats);
+    expect(merge(first, beat) === first).toBe(repeats);
+  });
+
+  test('nothing is a repeat before the first', () => {
+    expect(isRepeat(undefined, heartbeatOf({}), senderOf({}), at(0))).toBe(false);
+  });
+});
+
+describe('several instances', () => {
+  test.each<[string, Beat[], string]>([
+    [
+      'the worst phase',
+      [{ from: 'a' }, { from: 'b', health: 'unhealthy' }, { from: 'c', health: 'degraded' }],
+      'Unhealthy A 100 0 b',
+    ],
+    [
+      'the lowest score',
+      [
+        { from: 'a', score: 80 },
+        { from: 'b', score: 60 },
+      ],
+      'Healthy C 60 0 b',
+    ],
+    [
+      'both, of different ones; the report is that of the worst phase',
+      [
+        { from: 'a', health: 'degraded' },
+        { from: 'b', score: 10 },
+      ],
+      'Degraded F 10 0 a',
+    ],
+    [
+      'the sum of tokens',
+      [
+        { from: 'a', tokens: 5 },
+        { from: 'b', tokens: 7 },
+      ],
+      'Healthy A 100 12 a',
+    ],
+    ['the first by name where they are equal', [{ from: 'b' }, { from: 'a' }], 'Healthy A 100 0 a'],
+  ])('give %s', (_name, beats, expected) => {
+    expect(brief(after(...beats))).toBe(expected);
+  });
+
+  const withIssue = (property: string): Partial<Heartbeat> => ({
+    gap: { score: 70, grade: 'C', source: 'agent-sdk', issues: [issue('high', property)] },
+  });
+  test('when the worst heals, phase and score are right at once, the lists with the next heartbeat of the new worst', () => {
+    const two = after(
+      { from: 'a', health: 'unhealthy', score: 50, rest: withIssue('of a') },
+      { from: 'b', health: 'degraded', score: 70, rest: withIssue('of b') },
+    );
+    expect([two.phase, two.score, two.reportedBy, two.issues?.[0]?.property]).toEqual([
+      'Unhealthy',
+      70,
+      'a',
+      'of a',
+    ]);
+    const healed = merge(two, { from: 'a', seq: 2, second: 30, score: 100 });
+    expect([healed.phase, healed.score, healed.reportedBy, healed.issuesTotal]).toEqual([
+      'Degraded',
+      70,
+      'a',
+      0,
+    ]);
+    const told = merge(healed, {
+      from: 'b',
+      seq: 2,
+      second: 31,
+      health: 'degraded',
+      rest: withIssue('of b'),
+    });
+    expect([told.phase, told.score, told.reportedBy, told.issues?.[0]?.property]).toEqual([
+      'Degraded',
+      70,
+      'b',
+      'of b',
+    ]);
+  });
+
+  test('the counters add up and violations are the most of one', () => {
+    const outcomes = (deny: number): Partial<Heartbeat> => ({
+      outcomes: { allow: 1, deny, failOpen: 0, notEvaluated: 2 },
+    });
+    const status = after({ from: 'a', rest: outcomes(3) }, { from: 'b', rest: outcomes(4) });
+    expect(status.outcomes).toEqual({ allow: 2, deny: 7, failOpen: 0, notEvaluated: 4 });
+  });
+
+  test('one that is silent does not speak for the agent, and is seen to be silent', () => {
+    const two = after({ from: 'a', health: 'unhealthy', score: 10 }, { from: 'b' });
+    const later = merge(two, { from: 'b', seq: 2, second: 121 });
+    expect(brief(later)).toBe('Healthy A 100 0 b');
+    expect(later.instances?.map(({ name, phase }) => `${name} ${phase}`)).toEqual(['a Unknown', 'b Healthy']);
+    expect(condition(later, 'Reporting')).toBe('True SomeInstancesSilent');
+  });
+
+  test('are at most 50; what a further one uses is counted by its windows', () => {
+    const many = Array.from({ length: 50 }, (_, index): Beat => ({ from: `pod-${index}`, tokens: 1 }));
+    const usage = { windowStartedAt: NOON, models: [], totalTokens: 9, totalCalls: 1 };
+    const status = after(...many, { from: 'one-more', tokens: 1000, rest: { usage } });
+    expect(status.instances).toHaveLength(50);
+    expect([status.instanceCount, status.tokens, status.departedToday?.tokens]).toEqual([50, 59, 9]);
+  });
+});
+
+describe('tokens of the day', () => {
+  const restarted = '2026-03-01T11:00:00.000Z';
+  test.each<[string, Beat[], number]>([
+    ['are the totals that were sent last', [{ tokens: 5 }, { seq: 2, tokens: 9 }], 9],
+    [
+      'keep what a process used before it was restarted',
+      [{ tokens: 5 }, { tokens: 2, startedAt: restarted }],
+      7,
+    ],
+    [
+      'and what a pod used whose name another took over',
+      [
+        { uid: 'u', tokens: 5 },
+        { uid: 'v', tokens: 2 },
+      ],
+      7,
+    ],
+    ['forget yesterday', [{ tokens: 5 }, { from: 'b', second: 43_201, tokens: 1 }], 1],
+    [
+      'forget what departed yesterday',
+      [
+        { tokens: 5 },
+        { tokens: 2, startedAt: restarted },
+        { seq: 2, second: 43_201, tokens: 3, startedAt: restarted },
+      ],
+      3,
+    ],
+    [
+      'belong to the day on which they were sent',
+      [{ second: 43_201, tokens: 5, rest: { sentAt: '2026-03-01T23:59:59.900Z' } }],
+      0,
+    ],
+    [
+      'belong to the day of the receiver where the sender has no right clock',
+      [{ tokens: 5, rest: { sentAt: '2020-01-01T00:00:00.000Z' } }],
+      5,
+    ],
+    [
+      'are the sum of the windows of who sends no totals',
+      [4, 5, 6].map((tokens, index): Beat => ({
+        seq: index + 1,
+        second: index * 30,
+        tokens: null,
+        rest: { usage: { windowStartedAt: NOON, models: [], totalTokens: tokens, totalCalls: 1 } },
+      })),
+      15,
+    ],
+    [
+      'also of who numbers nothing',
+      [4, 5].map((tokens): Beat => ({
+        seq: null,
+        startedAt: null,
+        tokens: null,
+        rest: { usage: { windowStartedAt: NOON, models: [], totalTokens: tokens, totalCalls: 1 } },
+      })),
+      9,
+    ],
+    [
+      'begin again with the first window of a day',
+      [
+        {
+          tokens: null,
+          rest: { usage: { windowStartedAt: NOON, models: [], totalTokens: 4, totalCalls: 1 } },
+        },
+        {
+          seq: 2,
+          second: 43_201,
+          tokens: null,
+          rest: { usage: { windowStartedAt: NOON, models: [], totalTokens: 6, totalCalls: 1 } },
+        },
+      ],
+      6,
+    ],
+  ])('%s', (_name, beats, tokens) => {
+    expect(after(...beats).tokens).toBe(tokens);
+  });
+
+  test('of the others, for one instance: the departed too', () => {
+    const cost = (costTodayUsd: number, tokensToday: number): Partial<Heartbeat> => ({
+      totals: { tokensToday, costTodayUsd },
+    });
+    const status = after(
+      { from: 'a', rest: cost(1, 10) },
+      { from: 'a', startedAt: restarted, rest: cost(2, 20) },
+      { from: 'b', rest: cost(4, 40) },
+    );
+    expect(othersToday(status, 'a', at(0))).toEqual({ tokens: 50, costUsd: 5 });
+    expect(othersToday(status, 'b', at(0))).toEqual({ tokens: 30, costUsd: 3 });
+    expect(othersToday(status, 'b', at(43_201))).toEqual({ tokens: 0, costUsd: 0 });
+  });
+
+  test('of a pod that is gone stay', () => {
+    const two = after({ from: 'a', tokens: 5 }, { from: 'b', tokens: 7 });
+    const one = statusOf(
+      withoutGone(two, ({ name }) => name === 'b', at(1)),
+      at(1),
+    );
+    expect([one.tokens, one.instanceCount, one.departedToday]).toEqual([
+      12,
+      1,
+      { day: '2026-03-01', tokens: 5, costUsd: 0 },
+    ]);
+    expect(withoutGone(one, () => true, at(1))).toBe(one);
+    expect(statusOf(one, at(43_201)).departedToday).toBeUndefined();
+  });
+});
+
+describe('proofs', () => {
+  const proof = { ruleId: 'EVAL-01', verifiedBy: 'ci', method: 'm', verifiedAt: '2026-03-01T10:00:00.000Z' };
+  test('that a heartbeat brings are taken over, and are removed by who knew them', () => {
+    const one = after({ rest: { proof: [proof], proofRevision: 0 } });
+    expect([one.proofs, one.proofRevision]).toEqual([[proof], 1]);
+    const behind = merge(one, { seq: 2, rest: { proof: [], proofRevision: 0 } });
+    expect(behind.proofs).toEqual([proof]);
+    const removed = merge(behind, { seq: 3, second: 30, rest: { proof: [], proofRevision: 1 } });
+    expect([removed.proofs, removed.proofRevision, removed.proofTombstones]).toEqual([
+      [],
+      2,
+      [{ ruleId: 'EVAL-01', at: at(30).toISOString() }],
+    ]);
+  });
+});
+
+describe('what is not of a heartbeat', () => {
+  test('is kept: the registration, and the conditions of the operator', () => {
+    const injected = {
+      type: 'Injected' as const,
+      status: 'True' as const,
+      reason: 'Injected',
+      message: 'm',
+      lastTransitionTime: '2026-01-01T00:00:00Z',
+    };
+    const known: ObservationStatus = {
+      phase: 'Pending',
+      agentId: 'agt_1',
+      runtime: 'docker',
+      tokenHashes: [{ hash: 'h', expiresAt: NOON }],
+      model: { provider: 'openai', id: 'gpt-4o' },
+      conditions: [injected],
+    };
+    const status = merge(known, {});
+    expect(status).toMatchObject({
+      agentId: 'agt_1',
+      runtime: 'docker',
+      tokenHashes: known.tokenHashes,
+      model: { provider: 'openai', id: 'gpt-4o' },
+    });
+    expect(status.conditions?.[0]).toBe(injected);
+    expect(status.conditions).toHaveLength(7);
+  });
+
+  test('is not kept where the next report has it no more', () => {
+    const full = after({
+      rest: {
+        usage: { windowStartedAt: NOON, models: [], totalTokens: 0, totalCalls: 0 },
+        policyMode: 'off',
+        manifestHash: 'h',
+      },
+    });
+    const { usage, policyMode, manifestHash } = merge(full, { seq: 2 });
+    expect([usage, policyMode, manifestHash]).toEqual([undefined, undefined, undefined]);
+  });
+});
+
+describe('laws', () => {
+  const beat = fc.record({
+    from: fc.constantFrom('a', 'b', 'c'),
+    seq: fc.integer({ min: 1, max: 4 }),
+    startedAt: fc.constantFrom('2026-03-01T09:00:00.000Z', '2026-03-01T10:00:00.000Z', null),
+    health: fc.constantFrom<HealthStatus>('healthy', 'degraded', 'unhealthy'),
+    score: fc.integer({ min: 0, max: 100 }),
+    tokens: fc.nat(1000),
+    second: fc.integer({ min: 0, max: 60 }),
+  });
+
+  test('a heartbeat with number and start merged twice is merged once', () => {
+    fc.assert(
+      fc.property(fc.array(beat, { maxLength: 6 }), beat, (before, last) => {
+        const once = merge(after(...before), last);
+        const again = merge(once, last);
+        if (last.startedAt === null) expect(again.tokens).toBe(once.tokens);
+        else expect(again).toBe(once);
+      }),
+    );
+  });
+
+  test('what is summed up over instances does not depend on the order in which they send', () => {
+    const eachOnce = fc.uniqueArray(beat, { selector: (each) => each.from, minLength: 1 });
+    fc.assert(
+      fc.property(eachOnce, fc.integer(), (beats, seed) => {
+        const same = beats.map((each) => ({ ...each, second: 0 }));
+        const shuffled = [...same]
+          .sort((a, b) => ((a.score * 7 + seed) % 5) - ((b.score * 7 + seed) % 5))
+          .reverse();
+        expect(after(...shuffled)).toEqual(after(...same));
+      }),
+    );
+  });
+
+  test('score and tokens stay in their bounds', () => {
+    fc.assert(
+      fc.property(fc.array(beat, { minLength: 1, maxLength: 8 }), (beats) => {
+        const status = after(...beats);
+        expect(status.score).toBe(Math.min(...(status.instances ?? []).map((each) => each.score)));
+        expect(status.tokens).toBeGreaterThanOrEqual(0);
+        expect(status.instanceCount).toBe(new Set(beats.map((each) => each.from)).size);
+      }),
+    );
+  });
+});

@@ -1,0 +1,317 @@
+import { describe, expect, test } from '@jest/globals';
+import { aHeartbeat } from '../../testing/heartbeat.ts';
+import type { PolicyFacts } from '../facts/facts.ts';
+import type { Issue } from '../gap/gap.ts';
+import type { Check, CheckStatus } from '../health/health.ts';
+import type { Heartbeat } from '../heartbeat/heartbeat.ts';
+import { mergeHeartbeat } from './merge-heartbeat.ts';
+import type { ConditionType, ObservationStatus } from './observation.ts';
+import { phaseOf, staleLimitMs } from './phase.ts';
+import { statusOf, withoutGone, type ObservationContext } from './status-of.ts';
+import { coalescingWindowMs, isUrgent, writeDelayMs } from './write-due.ts';
+
+const START = Date.parse('2026-03-01T12:00:00.000Z');
+const at = (seconds: number): Date => new Date(START + seconds * 1000);
+
+const reported = (overrides: Partial<Heartbeat> = {}, context: ObservationContext = {}): ObservationStatus =>
+  mergeHeartbeat(
+    undefined,
+    aHeartbeat({ sentAt: null, totals: { tokensToday: 5 }, ...overrides }),
+    { instance: 'a', ...context },
+    at(0),
+  );
+
+const said = (status: ObservationStatus, type: ConditionType): string => {
+  const found = status.conditions?.find((each) => each.type === type);
+  return `${found?.status} ${found?.reason}`;
+};
+
+const checks = (...pairs: [string, CheckStatus][]): Partial<Heartbeat> => ({
+  health: {
+    ...aHeartbeat().health,
+    checks: pairs.map(([id, status]): Check => ({
+      id,
+      status,
+      category: id.startsWith('model') ? 'model' : 'service',
+      severity: 'warning',
+    })),
+  },
+});
+
+describe('the phase', () => {
+  test.each([
+    ['healthy', 'Healthy'],
+    ['ready', 'Healthy'],
+    ['degraded', 'Degraded'],
+    ['unhealthy', 'Unhealthy'],
+    ['not-ready', 'Unhealthy'],
+  ] as const)('of %s is %s', (status, phase) => {
+    expect(phaseOf(status)).toBe(phase);
+  });
+
+  test.each([
+    [10, 120_000],
+    [30, 120_000],
+    [40, 120_000],
+    [60, 180_000],
+    [3600, 10_800_000],
+  ])('with an interval of %i s is old after %i ms', (interval, limit) => {
+    expect(staleLimitMs(interval)).toBe(limit);
+  });
+});
+
+describe('an agent that is silent', () => {
+  const brief = (status: ObservationStatus): string[] => [
+    `${status.phase} ${status.grade} ${status.score}`,
+    said(status, 'Reporting'),
+    said(status, 'Ready'),
+    said(status, 'AgentReachable'),
+    said(status, 'Compliant'),
+  ];
+  const fresh = [
+    'Healthy A 100',
+    'True HeartbeatReceived',
+    'True Healthy',
+    'True AgentReachable',
+    'True Compliant',
+  ];
+  test.each<[string, number, ObservationContext, string[]]>([
+    ['for 120 s is as it was', 120, {}, fresh],
+    [
+      'for more is not known',
+      121,
+      {},
+      ['Unknown A 100', 'False Stale', 'False Stale', 'Unknown NotReporting', 'Unknown NotReporting'],
+    ],
+    [
+      'because it is scaled to zero is no alarm',
+      121,
+      { activity: 'scaled-to-zero' },
+      [
+        'Pending A 100',
+        'False ScaledToZero',
+        'False ScaledToZero',
+        'Unknown NotReporting',
+        'Unknown NotReporting',
+      ],
+    ],
+    [
+      'between two runs is no alarm',
+      121,
+      { activity: 'idle' },
+      ['Pending A 100', 'False Idle', 'False Idle', 'Unknown NotReporting', 'Unknown NotReporting'],
+    ],
+    ['is not idle while it still reports', 60, { activity: 'idle' }, fresh],
+  ])('%s', (_name, seconds, context, expected) => {
+    expect(brief(statusOf(reported(), at(seconds), context))).toEqual(expected);
+  });
+
+  test('by its own interval', () => {
+    const slow = reported({ intervalSeconds: 600 });
+    expect(statusOf(slow, at(1800)).phase).toBe('Healthy');
+    expect(statusOf(slow, at(1801)).phase).toBe('Unknown');
+  });
+
+  test('and comes back is known again with its first heartbeat', () => {
+    const stale = statusOf(reported(), at(500));
+    const back = mergeHeartbeat(stale, aHeartbeat({ seq: 2 }), { instance: 'a' }, at(501));
+    expect(brief(back)).toEqual(fresh);
+  });
+
+  test('was never heard: it is pending, however long', () => {
+    const never = statusOf(undefined, at(1_000_000));
+    expect([never.phase, said(never, 'Reporting'), never.tokens]).toEqual([
+      'Pending',
+      'False NoHeartbeat',
+      undefined,
+    ]);
+  });
+
+  test.each<[number, string, string]>([
+    [60, 'Pending', 'False NoHeartbeat'],
+    [121, 'Unknown', 'False Stale'],
+  ])('since its pods were replaced %i s ago is %s', (seconds, phase, reporting) => {
+    const status = statusOf(
+      withoutGone(reported(), () => false, at(1)),
+      at(seconds),
+    );
+    expect([status.phase, said(status, 'Reporting'), status.tokens]).toEqual([phase, reporting, 5]);
+  });
+
+  test('is silent in the same way at each look', () => {
+    const once = statusOf(reported(), at(200));
+    expect(statusOf(once, at(300))).toEqual(once);
+  });
+});
+
+describe('conditions', () => {
+  const reachable: ['agent:upstream', CheckStatus] = ['agent:upstream', 'pass'];
+  test.each<[string, Partial<Heartbeat>, string, string]>([
+    ['the port answers', checks(reachable), 'True AgentReachable', 'True Healthy'],
+    [
+      'the port is dead',
+      checks(['agent:upstream', 'fail']),
+      'False AgentUnreachable',
+      'False AgentUnreachable',
+    ],
+    [
+      'the port was not asked',
+      checks(['agent:upstream', 'skip']),
+      'Unknown AgentNotProbed',
+      'Unknown AgentNotProbed',
+    ],
+    [
+      'the agent reports on itself',
+      { ...checks(), source: 'agent-sdk' },
+      'True AgentReachable',
+      'True Healthy',
+    ],
+    [
+      'nobody speaks of the port',
+      { ...checks(), source: 'manifest-static' },
+      'Unknown AgentNotProbed',
+      'Unknown AgentNotProbed',
+    ],
+  ])('AgentReachable and Ready: %s', (_name, heartbeat, agent, ready) => {
+    const status = reported(heartbeat);
+    expect([said(status, 'AgentReachable'), said(status, 'Ready')]).toEqual([agent, ready]);
+  });
+
+  test.each([
+    ['healthy', 'True Healthy'],
+    ['degraded', 'True Degraded'],
+    ['unhealthy', 'False Unhealthy'],
+  ] as const)('Ready: an agent that is %s', (status, ready) => {
+    expect(said(reported({ health: { ...aHeartbeat().health, status } }), 'Ready')).toBe(ready);
+  });
+
+  const model = { provider: 'openai', id: 'gpt-4o' };
+  test.each<[string, Partial<Heartbeat>, string]>([
+    ['passes', { model, ...checks(['model:openai/gpt-4o', 'pass']) }, 'True ModelReachable'],
+    ['fails', { model, ...checks(['model:openai/gpt-4o', 'fail']) }, 'False ModelUnreachable'],
+    ['is skipped', { model, ...checks(['model:openai/gpt-4o', 'skip']) }, 'Unknown ModelNotChecked'],
+    ['is of another model', { model, ...checks(['model:openai/other', 'fail']) }, 'Unknown ModelNotChecked'],
+    [
+      'is of a model that the heartbeat does not name',
+      { model: null, ...checks(['model:openai/other', 'fail']) },
+      'False ModelUnreachable',
+    ],
+    ['is not there', { model }, 'Unknown ModelNotChecked'],
+  ])('ModelReachable: the check %s', (_name, heartbeat, expected) => {
+    expect(said(reported(heartbeat), 'ModelReachable')).toBe(expected);
+  });
+
+  test.each<[PolicyFacts['state'] | null, string]>([
+    ['answered', 'True PolicyLoaded'],
+    ['not-loaded', 'False PolicyNotLoaded'],
+    ['unreachable', 'Unknown EngineUnreachable'],
+    ['none', 'False NoEngine'],
+    [null, 'Unknown NotReported'],
+  ])('PolicyLoaded: %s', (policyState, expected) => {
+    expect(said(reported({ policyState }), 'PolicyLoaded')).toBe(expected);
+  });
+
+  const gap = (score: number, ...severities: Issue['severity'][]): Partial<Heartbeat> => ({
+    gap: {
+      score,
+      grade: 'A',
+      source: 'agent-sdk',
+      issues: severities.map((severity) => ({
+        severity,
+        property: 'p',
+        description: 'd',
+        recommendation: 'r',
+      })),
+    },
+  });
+  const denied = {
+    severity: 'low' as const,
+    property: 'policy.x',
+    description: 'd',
+    recommendation: 'r',
+    source: 'policy' as const,
+  };
+  test.each<[string, Partial<Heartbeat>, ObservationContext, string]>([
+    ['grade B', gap(75), {}, 'True Compliant'],
+    ['grade C', gap(74), {}, 'False GradeTooLow'],
+    ['grade C where C is enough', gap(60), { compliantGrade: 'C' }, 'True Compliant'],
+    ['grade B where A is asked for', gap(89), { compliantGrade: 'A' }, 'False GradeTooLow'],
+    ['a critical issue', gap(80, 'critical'), {}, 'False CriticalIssue'],
+    ['a high issue', gap(80, 'high'), {}, 'True Compliant'],
+    [
+      'a denied request',
+      { outcomes: { allow: 1, deny: 1, failOpen: 0, notEvaluated: 0 } },
+      {},
+      'False PolicyDenied',
+    ],
+    [
+      'a denial in the gap',
+      { gap: { score: 95, grade: 'A', source: 'agent-sdk', issues: [denied] } },
+      {},
+      'False PolicyDenied',
+    ],
+  ])('Compliant: %s', (_name, heartbeat, context, expected) => {
+    expect(said(reported(heartbeat, context), 'Compliant')).toBe(expected);
+  });
+
+  test('a denial counts in its own window only', () => {
+    const outcomes = { allow: 1, deny: 1, failOpen: 0, notEvaluated: 0 };
+    const first = reported({ outcomes });
+    const second = mergeHeartbeat(first, aHeartbeat({ seq: 2, outcomes }), { instance: 'a' }, at(30));
+    expect([said(first, 'Compliant'), said(second, 'Compliant')]).toEqual([
+      'False PolicyDenied',
+      'True Compliant',
+    ]);
+  });
+
+  test('move their time only with their status', () => {
+    const timeOf = (status: ObservationStatus, type: ConditionType): string | undefined =>
+      status.conditions?.find((each) => each.type === type)?.lastTransitionTime;
+    const first = reported();
+    const stale = statusOf(first, at(200));
+    const same = statusOf(stale, at(300));
+    expect(
+      [first, stale, same].map((status) => [timeOf(status, 'Reporting'), timeOf(status, 'PolicyLoaded')]),
+    ).toEqual([
+      ['2026-03-01T12:00:00Z', '2026-03-01T12:00:00Z'],
+      ['2026-03-01T12:03:20Z', '2026-03-01T12:00:00Z'],
+      ['2026-03-01T12:03:20Z', '2026-03-01T12:00:00Z'],
+    ]);
+  });
+});
+
+describe('a change of the status', () => {
+  const before = reported();
+  test.each<[string, ObservationStatus | undefined, Partial<ObservationStatus>, boolean]>([
+    ['the first', undefined, {}, true],
+    ['none', before, {}, false],
+    ['phase', before, { phase: 'Degraded' }, true],
+    ['grade', before, { grade: 'B' }, true],
+    ['score', before, { score: 99 }, true],
+    ['violations', before, { violations: 1 }, true],
+    ['proofs', before, { proofRevision: 9 }, true],
+    ['a condition', before, { conditions: [] }, true],
+    ['tokens', before, { tokens: 99 }, false],
+    ['time', before, { lastChecked: 'later' }, false],
+  ])('%s: is it urgent', (_name, from, change, urgent) => {
+    expect(isUrgent(from, { ...before, ...change })).toBe(urgent);
+  });
+
+  test.each([
+    [10, 20_000],
+    [30, 60_000],
+    [3600, 60_000],
+  ])('may wait with an interval of %i s up to %i ms', (interval, ms) => {
+    expect(coalescingWindowMs(interval)).toBe(ms);
+  });
+
+  test.each([
+    [{ tokens: 9 }, 0, 20_000],
+    [{ tokens: 9 }, 15_000, 5_000],
+    [{ tokens: 9 }, 60_000, 0],
+    [{ score: 1 }, 0, 0],
+  ])('%j, %i ms after the last write, is written in %i ms', (change, sinceLastWriteMs, delay) => {
+    const timing = { sinceLastWriteMs, intervalSeconds: 10 };
+    expect(writeDelayMs({ before, after: { ...before, ...change } }, timing)).toBe(delay);
+  });
+});
