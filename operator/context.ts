@@ -4,7 +4,7 @@ import { AGENT_LABEL } from '../core/injection/names.ts';
 import type { AgentObservation, ObservationStatus } from '../core/observation/observation.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { createEventRecorder, type EventRecorder } from '../kube/events.ts';
-import { createInformer, type Change, type Informer } from '../kube/informer.ts';
+import { createInformer, type Change, type Informer, type InformerTiming } from '../kube/informer.ts';
 import { AGENT_OBSERVATIONS, parseKey, PODS, SERVICES } from '../kube/resources.ts';
 import { createStatusWriter } from '../kube/status-writer.ts';
 import type { Pod, Service } from '../kube/types.ts';
@@ -33,6 +33,7 @@ export interface ContextParts {
   clock: Clock;
   logger: Logger;
   podName: string | null;
+  informerTiming?: Partial<InformerTiming> | undefined;
 }
 
 export function createContext(parts: ContextParts): OperatorContext {
@@ -86,29 +87,24 @@ function createInformers(
     service: (change: Change<Service>) => void;
   },
 ): OperatorContext['informers'] {
-  const { client, clock, logger } = parts;
+  const { client, clock, logger, informerTiming } = parts;
+  const common = { client, clock, logger, ...(informerTiming ? { timing: informerTiming } : {}) };
   return {
     pods: createInformer({
-      client,
-      clock,
-      logger,
+      ...common,
       resource: PODS,
       selection: { labelSelector: AGENT_LABEL },
       keep: keepPod,
       onChange: tell.pod,
     }),
     observations: createInformer({
-      client,
-      clock,
-      logger,
+      ...common,
       resource: AGENT_OBSERVATIONS,
       keep: withoutManagedFields,
       onChange: tell.observation,
     }),
     services: createInformer({
-      client,
-      clock,
-      logger,
+      ...common,
       resource: SERVICES,
       keep: keepService,
       onChange: tell.service,

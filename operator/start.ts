@@ -1,5 +1,6 @@
 import { createKubeClient } from '../kube/client.ts';
 import { loadClusterAccess } from '../kube/cluster-access.ts';
+import type { InformerTiming } from '../kube/informer.ts';
 import { createLeaderElection, type LeaderElection } from '../kube/lease.ts';
 import { systemClock, type Clock } from '../runtime/clock.ts';
 import { listen } from '../runtime/http-listener.ts';
@@ -19,19 +20,26 @@ export interface Operator extends Running {
   readonly port: number;
 }
 
+/** What a test replaces. */
+export interface OperatorOverrides {
+  clock?: Clock;
+  informerTiming?: Partial<InformerTiming>;
+}
+
 /** Opens the port, follows the cluster, and keeps the observations while it leads; `close` gives the lead up first. */
 export async function startOperator(
   config: OperatorConfig,
   logger: Logger,
   signal: AbortSignal,
-  clock: Clock = systemClock,
+  overrides: OperatorOverrides = {},
 ): Promise<Operator> {
+  const { clock = systemClock, informerTiming } = overrides;
   const access = loadClusterAccess(config.KUBECONFIG);
   const namespace = config.POD_NAMESPACE ?? access.namespace;
   if (config.LEADER_ELECT && namespace === null)
     throw new Error('LEADER_ELECT needs POD_NAMESPACE, the namespace of the Lease');
   const client = createKubeClient({ access, part: 'operator' });
-  const context = createContext({ client, clock, logger, podName: config.POD_NAME });
+  const context = createContext({ client, clock, logger, podName: config.POD_NAME, informerTiming });
   const leading = config.LEADER_ELECT ? elected(context, namespace ?? '') : alone(context);
   const informers = Object.values(context.informers);
   const unready = () => {

@@ -36,7 +36,7 @@ export interface FakeApiServer {
  * The API server's protocol for any collection path, with faults that a real one shows rarely: paged lists, watches,
  * optimistic locking on PUT and merge patch. Objects are kept by `<collection path>/<name>`.
  */
-export async function startFakeApiServer(): Promise<FakeApiServer> {
+export async function startFakeApiServer(port = 0): Promise<FakeApiServer> {
   const objects = new Map<string, FakeObject>();
   const watches = new Map<ServerResponse, string>();
   const history: { version: number; path: string; event: unknown }[] = [];
@@ -133,11 +133,11 @@ export async function startFakeApiServer(): Promise<FakeApiServer> {
       else sendStatus(response, 404, 'NotFound', 'not found');
     })();
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  const bound = (server.address() as AddressInfo).port;
   return {
     access: {
-      server: `http://127.0.0.1:${port}`,
+      server: `http://127.0.0.1:${bound}`,
       namespace: null,
       credentials: async () => ({ headers: { authorization: 'Bearer fake' }, tls: {} }),
     },

@@ -1,0 +1,278 @@
+import { describe, expect, test } from '@jest/globals';
+import type { AgentObservation, Condition } from '../../core/observation/observation.ts';
+import type { Pod, Workload } from '../../kube/types.ts';
+import { agentKeyOf, hasEnded, hasSidecar, isLive, isSamePod, keepPod } from './agent-pods.ts';
+import { notesOf } from './changes.ts';
+import { ownConditions } from './conditions.ts';
+import { agentWorkloadFirst, desiredObservation, isAsDesired } from './desired.ts';
+import { activityOf, wantsSidecar } from './workload-state.ts';
+
+const SIDECAR = { name: 'platform-sidecar', restartPolicy: 'Always' };
+
+function podOf(name: string, change: Partial<Pod> = {}): Pod {
+  return {
+    metadata: { name, namespace: 'n', labels: { 'platform.io/agent': 'x' } },
+    spec: { initContainers: [SIDECAR], containers: [{ name: 'agent' }] },
+    ...change,
+  };
+}
+
+describe('a pod', () => {
+  test.each([
+    [{ 'platform.io/agent': 'x' }, 'n/x'],
+    [{}, null],
+    [{ 'platform.io/agent': '' }, null],
+    [{ 'platform.io/agent': 'Not_A_Label' }, null],
+  ])('with the labels %j belongs to the agent %j', (labels, key) => {
+    expect(agentKeyOf({ metadata: { name: 'p', namespace: 'n', labels } })).toBe(key);
+  });
+
+  test.each<[string, Pod['spec'], boolean]>([
+    ['as a native sidecar', { initContainers: [SIDECAR], containers: [] }, true],
+    ['as a plain container', { containers: [{ name: 'platform-sidecar' }] }, true],
+    [
+      'as an init container that ends',
+      { initContainers: [{ name: 'platform-sidecar' }], containers: [] },
+      false,
+    ],
+    ['nowhere', { containers: [{ name: 'agent' }] }, false],
+  ])('may have the sidecar %s', (_, spec, expected) => {
+    expect(hasSidecar(spec)).toBe(expected);
+  });
+
+  test.each([
+    ['Pending', undefined, true, false],
+    ['Running', undefined, true, false],
+    ['Running', '2026-11-21T00:00:00Z', false, false],
+    ['Succeeded', undefined, false, true],
+    ['Failed', undefined, false, true],
+  ])(
+    'that is %s with the deletion time %j lives: %j, has ended: %j',
+    (phase, deletionTimestamp, live, ended) => {
+      const metadata = { name: 'p', ...(deletionTimestamp ? { deletionTimestamp } : {}) };
+      const pod = { metadata, status: { phase } };
+      expect([isLive(pod), hasEnded(pod)]).toEqual([live, ended]);
+    },
+  );
+
+  test('is kept without what nobody reads', () => {
+    const full = {
+      metadata: {
+        name: 'p',
+        namespace: 'n',
+        uid: 'u',
+        resourceVersion: '1',
+        labels: { a: 'b' },
+        annotations: { 'platform.io/inject': 'true', 'platform.io/ca': 'PEM'.repeat(1000), other: 'x' },
+        managedFields: [{}],
+      },
+      spec: {
+        containers: [
+          { name: 'agent', image: 'i', env: [{ name: 'KEY', value: 'v' }], ports: [{ containerPort: 1 }] },
+        ],
+      },
+      status: { phase: 'Running', conditions: [{}] },
+    };
+    expect(keepPod(full)).toEqual({
+      metadata: {
+        name: 'p',
+        namespace: 'n',
+        uid: 'u',
+        resourceVersion: '1',
+        labels: { a: 'b' },
+        annotations: { 'platform.io/inject': 'true' },
+      },
+      spec: { containers: [{ name: 'agent', ports: [{ containerPort: 1 }] }], initContainers: [] },
+      status: { phase: 'Running' },
+    });
+  });
+
+  test('is the same when only its version has changed', () => {
+    const pod = keepPod(podOf('p'));
+    const metadata = { ...pod.metadata, resourceVersion: '2' };
+    expect(isSamePod(pod, { ...pod, metadata })).toBe(true);
+    expect(isSamePod(pod, { ...pod, metadata: { ...metadata, deletionTimestamp: 'now' } })).toBe(false);
+  });
+});
+
+describe('a workload without live pods', () => {
+  const done = (type: string, status = 'True') => ({ status: { conditions: [{ type, status }] } });
+  test.each<[string, string, Partial<Workload>, string]>([
+    ['Deployment', 'with 0 replicas', { spec: { replicas: 0 } }, 'scaled-to-zero'],
+    ['Deployment', 'with replicas', { spec: { replicas: 1 } }, 'running'],
+    ['StatefulSet', 'with 0 replicas', { spec: { replicas: 0 } }, 'scaled-to-zero'],
+    ['DaemonSet', 'without a node', { status: { desiredNumberScheduled: 0 } }, 'scaled-to-zero'],
+    ['DaemonSet', 'with a node', { status: { desiredNumberScheduled: 1 } }, 'running'],
+    ['CronJob', 'between two runs', {}, 'idle'],
+    ['Job', 'that is complete', done('Complete'), 'idle'],
+    ['Job', 'that has failed', done('Failed'), 'idle'],
+    ['Job', 'that is about to fail', done('Failed', 'False'), 'running'],
+    ['Job', 'that is suspended', { spec: { suspend: true } }, 'idle'],
+    ['Job', 'that should run', {}, 'running'],
+    ['Pod', 'that has ended', {}, 'idle'],
+  ])('%s %s', (kind, _, workload, activity) => {
+    expect(activityOf(kind, { metadata: { name: 'x' }, ...workload })).toBe(activity);
+  });
+
+  const opted = (inject?: string) => ({
+    metadata: { annotations: inject === undefined ? {} : { 'platform.io/inject': inject } },
+  });
+  test.each<[string, Workload['spec'], boolean]>([
+    ['a template that opts in', { template: opted('true') }, true],
+    ['a template that opts out', { template: opted('false') }, false],
+    ['a template that says nothing', { template: opted() }, false],
+    ["a CronJob's template that opts in", { jobTemplate: { spec: { template: opted('true') } } }, true],
+    ["a CronJob's template that says nothing", { jobTemplate: { spec: { template: opted() } } }, false],
+    [
+      'a template with the sidecar in it',
+      { template: { spec: { containers: [], initContainers: [SIDECAR] } } },
+      true,
+    ],
+    ['no template', {}, true],
+  ])('with %s', (_, spec, expected) => {
+    expect(wantsSidecar({ metadata: { name: 'x' }, ...(spec ? { spec } : {}) })).toBe(expected);
+  });
+});
+
+describe('the conditions of the operator', () => {
+  const AT = new Date('2026-11-21T12:00:00.500Z');
+  const workload = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'x', uid: '1' };
+  const sighting = { pods: [podOf('a')], workloads: [workload], services: [] };
+  const shown = (conditions: Condition[]) =>
+    conditions.map(({ type, status, reason }) => `${type}=${status} ${reason}`);
+
+  test('are all three, always', () => {
+    expect(shown(ownConditions(sighting, [], AT))).toEqual([
+      'Injected=True SidecarPresent',
+      'Routed=Unknown NoService',
+      'Conflict=False OneWorkload',
+    ]);
+  });
+
+  test('see a pod without the sidecar', () => {
+    const bare = podOf('b', { spec: { containers: [{ name: 'agent' }] } });
+    const [injected] = ownConditions({ ...sighting, pods: [podOf('a'), bare] }, [], AT);
+    expect(injected).toMatchObject({
+      status: 'False',
+      reason: 'SidecarMissing',
+      message: '1 of 2 pods run without the sidecar, such as b',
+    });
+  });
+
+  test('move their time only with their status', () => {
+    const before = '2026-11-20T00:00:00Z';
+    const known: Condition[] = [
+      { type: 'Injected', status: 'True', reason: 'Old', message: 'old', lastTransitionTime: before },
+      { type: 'Conflict', status: 'True', reason: 'Old', message: 'old', lastTransitionTime: before },
+    ];
+    const times = ownConditions(sighting, known, AT).map((each) => each.lastTransitionTime);
+    expect(times).toEqual([before, '2026-11-21T12:00:00Z', '2026-11-21T12:00:00Z']);
+  });
+});
+
+describe('the observation as it should be', () => {
+  const deployment = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'x', uid: '1' };
+  const statefulSet = { apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'x', uid: '2' };
+  const key = { namespace: 'n', name: 'x' };
+  const stored = (desired: ReturnType<typeof desiredObservation>): AgentObservation => ({
+    apiVersion: 'platform.io/v1',
+    kind: 'AgentObservation',
+    metadata: desired.metadata,
+    spec: desired.spec,
+  });
+
+  test('belongs to the workload, without holding its deletion up', () => {
+    const pod = podOf('a');
+    const graded = {
+      ...pod,
+      metadata: { ...pod.metadata, annotations: { 'platform.io/compliant-grade': 'A' } },
+    };
+    expect(desiredObservation(key, deployment, [pod, graded])).toEqual({
+      metadata: {
+        ...key,
+        ownerReferences: [deployment],
+        annotations: { 'platform.io/compliant-grade': 'A' },
+      },
+      spec: { source: 'sidecar', agentRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'x' } },
+    });
+  });
+
+  test.each<[string, Partial<typeof deployment>, boolean]>([
+    ['the same workload', {}, true],
+    ['a new workload of that name', { uid: '3' }, false],
+    ['another workload', { name: 'y' }, false],
+  ])('needs an apply or not: %s', (_, change, expected) => {
+    const observation = stored(desiredObservation(key, deployment, []));
+    expect(isAsDesired(observation, desiredObservation(key, { ...deployment, ...change }, []))).toBe(
+      expected,
+    );
+  });
+
+  test('stays with the workload that it names while that has pods', () => {
+    const named = stored(desiredObservation(key, statefulSet, []));
+    expect(agentWorkloadFirst([deployment, statefulSet, deployment], named)).toEqual([
+      statefulSet,
+      deployment,
+    ]);
+    expect(agentWorkloadFirst([statefulSet, deployment], undefined)).toEqual([deployment, statefulSet]);
+    expect(agentWorkloadFirst([deployment], named)).toEqual([deployment]);
+  });
+});
+
+describe('Events about an observation', () => {
+  const observation = (status?: AgentObservation['status']): AgentObservation => ({
+    apiVersion: 'platform.io/v1',
+    kind: 'AgentObservation',
+    metadata: { name: 'x', namespace: 'n', uid: 'u' },
+    spec: { source: 'remote' },
+    ...(status ? { status } : {}),
+  });
+  const issue = {
+    severity: 'high' as const,
+    property: 'healthcheckable',
+    description: 'd',
+    recommendation: 'r',
+  };
+  const shown = (before?: AgentObservation['status'], after?: AgentObservation['status']) =>
+    notesOf(observation(before), observation(after)).map(
+      ({ type, reason, note }) => `${type} ${reason} ${note}`,
+    );
+
+  test.each<[string, string[], AgentObservation['status'], AgentObservation['status']]>([
+    ['the first report', ['Normal Healthy phase Pending became Healthy'], undefined, { phase: 'Healthy' }],
+    ['no change', [], { phase: 'Healthy', grade: 'A' }, { phase: 'Healthy', grade: 'A', tokens: 5 }],
+    [
+      'a worse phase and grade',
+      [
+        'Warning Unhealthy phase Healthy became Unhealthy',
+        'Warning GradeChanged grade A became C, score 70: healthcheckable',
+      ],
+      { phase: 'Healthy', grade: 'A', score: 100 },
+      { phase: 'Unhealthy', grade: 'C', score: 70, issues: [issue] },
+    ],
+    [
+      'a better grade',
+      ['Normal GradeChanged grade F became B, score 80'],
+      { phase: 'Healthy', grade: 'F' },
+      { phase: 'Healthy', grade: 'B', score: 80 },
+    ],
+    [
+      'a bad first grade',
+      ['Normal Healthy phase Pending became Healthy', 'Warning GradeChanged grade (none) became D, score 50'],
+      { phase: 'Pending' },
+      { phase: 'Healthy', grade: 'D', score: 50 },
+    ],
+  ])('tell of %s', (_, expected, before, after) => {
+    expect(shown(before, after)).toEqual(expected);
+  });
+
+  test('point at the very object', () => {
+    expect(notesOf(observation(), observation({ phase: 'Healthy' }))[0]?.regarding).toEqual({
+      apiVersion: 'platform.io/v1',
+      kind: 'AgentObservation',
+      name: 'x',
+      namespace: 'n',
+      uid: 'u',
+    });
+  });
+});

@@ -1,0 +1,111 @@
+import { describe, expect, test } from '@jest/globals';
+import type { Pod, Service } from '../../kube/types.ts';
+import { routed } from './routing.ts';
+
+const INJECTED = {
+  version: '1',
+  config: 'c',
+  agent: { container: 'agent', port: 8000 },
+  restore: [],
+  ownLabel: false,
+};
+
+const pod: Pod = {
+  metadata: {
+    name: 'x-1',
+    namespace: 'n',
+    labels: { app: 'x', 'platform.io/agent': 'x' },
+    annotations: { 'platform.io/injected': JSON.stringify(INJECTED) },
+  },
+  spec: {
+    initContainers: [
+      { name: 'setup', ports: [{ name: 'setup', containerPort: 4000 }] },
+      { name: 'platform-sidecar', restartPolicy: 'Always', ports: [{ name: 'http', containerPort: 4000 }] },
+    ],
+    containers: [
+      {
+        name: 'agent',
+        ports: [
+          { name: 'raw', containerPort: 8000 },
+          { name: 'dns', containerPort: 8000, protocol: 'UDP' },
+        ],
+      },
+      { name: 'other', ports: [{ name: 'metrics', containerPort: 9090 }] },
+    ],
+  },
+};
+
+const service = (name: string, spec: Service['spec'], namespace = 'n'): Service => ({
+  metadata: { name, namespace },
+  spec: { selector: { app: 'x' }, ...spec },
+});
+
+const verdictOf = (...services: Service[]) => {
+  const { status, reason } = routed([pod], services);
+  return `${status} ${reason}`;
+};
+
+describe('Routed', () => {
+  test.each<[string, Service['spec'], string]>([
+    [
+      'a port name that the sidecar has',
+      { ports: [{ port: 80, targetPort: 'http' }] },
+      'True ThroughSidecar',
+    ],
+    ["the sidecar's number", { ports: [{ port: 80, targetPort: 4000 }] }, 'True ThroughSidecar'],
+    ["the sidecar's number without a target", { ports: [{ port: 4000 }] }, 'True ThroughSidecar'],
+    ["the agent's number", { ports: [{ port: 80, targetPort: 8000 }] }, 'False ServiceBypassesSidecar'],
+    ["the agent's number without a target", { ports: [{ port: 8000 }] }, 'False ServiceBypassesSidecar'],
+    [
+      "another name of the agent's port",
+      { ports: [{ port: 80, targetPort: 'raw' }] },
+      'False ServiceBypassesSidecar',
+    ],
+    [
+      'one port through and one past',
+      {
+        ports: [
+          { port: 80, targetPort: 'http' },
+          { port: 81, targetPort: 8000 },
+        ],
+      },
+      'False ServiceBypassesSidecar',
+    ],
+    ['another port of the pod', { ports: [{ port: 80, targetPort: 'metrics' }] }, 'Unknown NoService'],
+    ['a name that no port has', { ports: [{ port: 80, targetPort: 'web' }] }, 'Unknown NoService'],
+    ['a name of the other protocol', { ports: [{ port: 53, targetPort: 'dns' }] }, 'Unknown NoService'],
+    ["an init container's name", { ports: [{ port: 80, targetPort: 'setup' }] }, 'Unknown NoService'],
+    ['no selector', { selector: {}, ports: [{ port: 80, targetPort: 8000 }] }, 'Unknown NoService'],
+    ['other pods', { selector: { app: 'y' }, ports: [{ port: 80, targetPort: 8000 }] }, 'Unknown NoService'],
+    [
+      'a name outside the cluster',
+      { type: 'ExternalName', selector: { app: 'x' }, ports: [{ port: 80, targetPort: 8000 }] },
+      'Unknown NoService',
+    ],
+  ])('with a Service that targets %s', (_, spec, expected) => {
+    expect(verdictOf(service('front', spec))).toBe(expected);
+  });
+
+  test('with a Service of another namespace', () => {
+    expect(verdictOf(service('front', { ports: [{ port: 8000 }] }, 'm'))).toBe('Unknown NoService');
+  });
+
+  test('names the Services, always in the same order', () => {
+    const past = (name: string) => service(name, { ports: [{ port: 80, targetPort: 8000 }] });
+    const through = (name: string) => service(name, { ports: [{ port: 80, targetPort: 'http' }] });
+    expect(routed([pod, pod], [past('b'), through('c'), past('a')]).message).toBe(
+      "Service a port 80 targets 8000; Service b port 80 targets 8000: past the sidecar; target the agent's port by its name, or 4000",
+    );
+    expect(routed([pod, pod], [through('b'), through('a')]).message).toBe(
+      'through the sidecar: Service a, Service b',
+    );
+  });
+
+  test('does not know the port of an agent whose sidecar was not injected', () => {
+    const own = { ...pod, metadata: { ...pod.metadata, annotations: {} } };
+    expect(routed([own], [service('front', { ports: [{ port: 8000 }] })]).reason).toBe('NoService');
+    expect(routed([own], [service('front', { ports: [{ port: 80, targetPort: 'http' }] })]).reason).toBe(
+      'ThroughSidecar',
+    );
+  });
+});

@@ -1,0 +1,162 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { silentLogger } from '../runtime/logger.ts';
+import { startFakeApiServer, type FakeApiServer } from '../testing/fake-api-server.ts';
+import { startOperator, type Operator } from './start.ts';
+
+const PODS = '/api/v1/pods';
+
+let server: FakeApiServer;
+let scratch: string;
+let kubeconfig: string;
+
+beforeEach(async () => {
+  server = await startFakeApiServer();
+  scratch = mkdtempSync(join(tmpdir(), 'agent-compliance-operator-'));
+  kubeconfig = join(scratch, 'kubeconfig');
+  const config = {
+    clusters: [{ name: 'c', cluster: { server: server.access.server, 'insecure-skip-tls-verify': true } }],
+    users: [{ name: 'u', user: { token: 'secret-token' } }],
+    contexts: [{ name: 'x', context: { cluster: 'c', user: 'u', namespace: 'system' } }],
+    'current-context': 'x',
+  };
+  writeFileSync(kubeconfig, JSON.stringify(config));
+});
+afterEach(async () => {
+  await server.close();
+  rmSync(scratch, { recursive: true, force: true });
+});
+
+async function until<T>(look: () => Promise<T | false> | T | false): Promise<T> {
+  const end = performance.now() + 10_000;
+  for (;;) {
+    const found = await look();
+    if (found !== false) return found;
+    if (performance.now() > end) throw new Error('not in ten seconds');
+    await delay(20);
+  }
+}
+
+describe('the operator', () => {
+  let operator: Operator;
+
+  function start(): Promise<Operator> {
+    const config = {
+      LOG_LEVEL: 'info',
+      LOG_FORMAT: null,
+      PORT: 0,
+      POD_NAMESPACE: null,
+      POD_NAME: 'operator-1',
+      LEADER_ELECT: true,
+      KUBECONFIG: kubeconfig,
+    } as const;
+    const informerTiming = { stallMs: 200, backoff: { baseMs: 20, maxMs: 50 } };
+    return startOperator(config, silentLogger, new AbortController().signal, { informerTiming });
+  }
+
+  async function get(path: string): Promise<{ status: number; body: unknown }> {
+    const response = await fetch(`http://127.0.0.1:${operator.port}${path}`);
+    return { status: response.status, body: await response.json() };
+  }
+
+  test('is alive, but not ready and no leader before it has seen the cluster', async () => {
+    server.fail({ when: ({ url }) => url.pathname === PODS, answer: 'hang' });
+    operator = await start();
+    await delay(200);
+    expect(await get('/livez')).toEqual({ status: 200, body: { status: 'live' } });
+    expect(await get('/readyz')).toMatchObject({
+      status: 503,
+      body: { detail: 'the API server is not heard: pods' },
+    });
+    expect(server.requests.filter(({ url }) => url.pathname.includes('leases'))).toEqual([]);
+    await operator.close();
+  });
+
+  test('is not ready while the API server is away, and is again when it is back', async () => {
+    operator = await start();
+    await until(async () => (await get('/readyz')).status === 200);
+    const path = '/apis/coordination.k8s.io/v1/namespaces/system/leases/platform-operator';
+    await until(() => server.get(path) !== undefined);
+    const port = Number(new URL(server.access.server).port);
+    await server.close();
+    const away = await until(async () => {
+      const answer = await get('/readyz');
+      return answer.status === 503 && answer;
+    });
+    expect(away.body).toMatchObject({
+      detail: 'the API server is not heard: pods, observations, services',
+    });
+    expect((await get('/livez')).status).toBe(200);
+    server = await startFakeApiServer(port);
+    await until(async () => (await get('/readyz')).status === 200);
+    await operator.close();
+  });
+
+  test('gives up the lead when it stops', async () => {
+    operator = await start();
+    const path = '/apis/coordination.k8s.io/v1/namespaces/system/leases/platform-operator';
+    await until(() => server.get(path) !== undefined);
+    await operator.close();
+    expect(server.get(path)?.['spec']).toMatchObject({ holderIdentity: '' });
+  });
+});
+
+/** The environment cannot ask for just any port. */
+async function freePort(): Promise<string> {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const { port } = probe.address() as AddressInfo;
+  probe.close();
+  return String(port);
+}
+
+describe('the process', () => {
+  function spawnOperator(env: Record<string, string>): { child: ChildProcess; log: () => string } {
+    const child = spawn(process.execPath, ['operator/main.ts'], {
+      env: { PATH: process.env['PATH'], LOG_FORMAT: 'json', ...env },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    let log = '';
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (log += text));
+    return { child, log: () => log };
+  }
+
+  test('runs, and ends on SIGTERM with exit code 0, without a word of its credentials', async () => {
+    const { child, log } = spawnOperator({
+      KUBECONFIG: kubeconfig,
+      PORT: await freePort(),
+      LOG_LEVEL: 'debug',
+    });
+    await until(() => log().includes('"message":"leads"'));
+    child.kill('SIGTERM');
+    expect(await once(child, 'exit')).toEqual([0, null]);
+    const messages = log()
+      .trim()
+      .split('\n')
+      .map((line) => (JSON.parse(line) as { message: string }).message);
+    expect(messages).toEqual([
+      'listens',
+      'has seen the cluster',
+      'leads',
+      'stops',
+      'releases the lead',
+      'is stopped',
+    ]);
+    expect(log()).not.toContain('secret-token');
+  });
+
+  test.each<[string, Record<string, string>, string]>([
+    ['no pod and no kubeconfig', {}, 'this process does not run in a pod with a ServiceAccount'],
+    ['a kubeconfig that is not there', { KUBECONFIG: '/nowhere/config' }, 'ENOENT'],
+  ])('ends with exit code 1 and the reason for %s', async (_, env, reason) => {
+    const { child, log } = spawnOperator(env);
+    expect(await once(child, 'exit')).toEqual([1, null]);
+    expect(log()).toContain(reason);
+  });
+});
