@@ -247,17 +247,16 @@ describe('an annotated Deployment', () => {
       grade: seen.status?.grade,
       issues: seen.status?.issues?.map(({ property }) => property) ?? [],
     }).toEqual({ score: gap.score, grade: gap.grade, issues: gap.issues.map(({ property }) => property) });
-    const list =
-      await adminApi<
-        {
-          agentName: string;
-          namespace: string;
-          phase: string;
-          grade: string;
-          score: number;
-          tokens: number;
-        }[]
-      >('/api/v1/agents');
+    const list = await adminApi<
+      {
+        agentName: string;
+        namespace: string;
+        phase: string;
+        grade: string;
+        score: number;
+        tokens: number;
+      }[]
+    >('/api/v1/agents');
     expect(list.status).toBe(200);
     expect(list.body).toEqual([
       expect.objectContaining({
