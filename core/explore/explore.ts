@@ -1,0 +1,83 @@
+import { modelCheckId } from '../facts/declared.ts';
+import type { Check, CheckCategory, HealthReport, ReportSource } from '../health/health.ts';
+import type { Manifest } from '../manifest/manifest.ts';
+import { declaredNotChecked } from './declared-not-checked.ts';
+
+/** `GET /explore`: what the agent is made of, and what is known of each part. null: not known. */
+export interface ExploreReport {
+  source: ReportSource;
+  model: { provider: string; id: string; reachable: boolean | null; latencyMs: number | null };
+  tools: { name: string; declared: boolean; registered: boolean | null }[];
+  memory: { backend: string | null; reachable: boolean | null };
+  services: ExploredPart[];
+  mcpServers: ExploredPart[];
+  /** How many are declared. */
+  guardrails: { input: number; output: number };
+  /** Manifest paths that are recorded and cannot be checked. */
+  declaredNotChecked: string[];
+}
+
+export interface ExploredPart {
+  name: string;
+  reachable: boolean | null;
+  latencyMs: number | null;
+}
+
+/** Reads the explore report out of the manifest and the checks of one moment. */
+export function exploreOf(manifest: Manifest, health: HealthReport, source: ReportSource): ExploreReport {
+  const { spec } = manifest;
+  const { model } = spec;
+  const found = health.checks.find((check) => check.id === modelCheckId(model));
+  return {
+    source,
+    model: { provider: model.provider, id: model.id, reachable: passed(found), latencyMs: latencyOf(found) },
+    tools: toolsOf(manifest, health.checks),
+    memory: {
+      backend:
+        spec.memory?.backend ?? spec.memory?.shortTerm?.backend ?? spec.memory?.longTerm?.backend ?? null,
+      reachable: passedTogether(health.checks.filter((check) => check.category === 'memory')),
+    },
+    services: partsOf('service', health.checks),
+    mcpServers: partsOf('mcp', health.checks),
+    guardrails: {
+      input: spec.guardrails?.input?.length ?? 0,
+      output: spec.guardrails?.output?.length ?? 0,
+    },
+    declaredNotChecked: declaredNotChecked(manifest),
+  };
+}
+
+function passed(check: Check | undefined): boolean | null {
+  return check === undefined || check.status === 'skip' ? null : check.status === 'pass';
+}
+
+function latencyOf(check: Check | undefined): number | null {
+  return check?.latencyMs ?? null;
+}
+
+/** One that failed decides; one that is not known leaves the whole unknown. */
+function passedTogether(checks: readonly Check[]): boolean | null {
+  const results = checks.map(passed);
+  if (results.includes(false)) return false;
+  return results.length === 0 || results.includes(null) ? null : true;
+}
+
+function toolsOf(manifest: Manifest, checks: readonly Check[]): ExploreReport['tools'] {
+  const declared = (manifest.spec.tools ?? []).map((tool) => tool.name);
+  const reported = checks.filter((check) => check.category === 'tool').map(nameOf);
+  return [...new Set([...declared, ...reported])].map((name) => ({
+    name,
+    declared: declared.includes(name),
+    registered: passed(checks.find((check) => check.id === `tool:${name}`)),
+  }));
+}
+
+function partsOf(kind: CheckCategory, checks: readonly Check[]): ExploredPart[] {
+  return checks
+    .filter((check) => check.id.startsWith(`${kind}:`))
+    .map((check) => ({ name: nameOf(check), reachable: passed(check), latencyMs: latencyOf(check) }));
+}
+
+function nameOf(check: Check): string {
+  return check.id.slice(check.id.indexOf(':') + 1);
+}

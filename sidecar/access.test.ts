@@ -1,0 +1,93 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import type { Response as ExpressResponse } from 'express';
+import { createApp } from '../runtime/http-app.ts';
+import { listen, type Listener } from '../runtime/http-listener.ts';
+import { silentLogger } from '../runtime/logger.ts';
+import { isBodyHidden, localAccess } from './access.ts';
+
+let listener: Listener;
+afterEach(() => listener.close());
+
+/** An application that believes its clients to be at `address`. */
+async function startFor(address: string): Promise<(path: string) => Promise<Response>> {
+  const answer = {
+    handlers: [
+      (_request: unknown, response: ExpressResponse) =>
+        void response.json({ hidden: isBodyHidden(response) }),
+    ],
+  };
+  const paths = [
+    '/readyz',
+    '/health/live',
+    '/health/ready',
+    '/metrics',
+    '/capabilities',
+    '/.well-known/agent-card.json',
+    '/gap',
+    '/audit',
+    '/usage',
+    '/explore',
+    '/proof',
+  ];
+  const prefixes = ['', '/platform'];
+  const app = createApp({
+    logger: silentLogger,
+    prefixes,
+    before: [
+      (request, _response, next) => {
+        Object.defineProperty(request.socket, 'remoteAddress', { value: address });
+        next();
+      },
+      localAccess(prefixes),
+    ],
+    routes: paths.map((path) => ({ method: 'GET' as const, path, ...answer })),
+  });
+  listener = await listen({ handler: app, port: 0, host: '127.0.0.1' });
+  return (path) => fetch(`http://127.0.0.1:${listener.port}${path}`);
+}
+
+describe('a client elsewhere', () => {
+  test.each([
+    '/readyz',
+    '/health/live',
+    '/health/ready',
+    '/metrics',
+    '/capabilities',
+    '/.well-known/agent-card.json',
+    '/platform/readyz',
+  ])('is answered on %s, and told no reasons', async (path) => {
+    const response = await (await startFor('10.0.0.7'))(path);
+    expect([response.status, await response.json()]).toEqual([200, { hidden: true }]);
+  });
+
+  test.each(['/gap', '/audit', '/usage', '/explore', '/proof', '/platform/gap', '/GAP', '/gap/', '/unknown'])(
+    'is refused on %s',
+    async (path) => {
+      const response = await (await startFor('10.0.0.7'))(path);
+      expect([response.status, await response.json()]).toEqual([
+        403,
+        {
+          type: 'about:blank',
+          title: 'Forbidden',
+          status: 403,
+          detail: 'this route is answered on loopback only',
+        },
+      ]);
+    },
+  );
+});
+
+test.each(['127.0.0.1', '127.8.8.8', '::1', '::ffff:127.0.0.1'])(
+  'a client at %s may ask everything',
+  async (address) => {
+    const response = await (await startFor(address))('/gap');
+    expect([response.status, await response.json()]).toEqual([200, { hidden: false }]);
+  },
+);
+
+test.each(['128.0.0.1', '::ffff:10.127.0.1', '10.0.0.127'])(
+  'a client at %s is not on loopback',
+  async (address) => {
+    expect((await (await startFor(address))('/gap')).status).toBe(403);
+  },
+);

@@ -1,0 +1,28 @@
+import type { Express } from 'express';
+import { createApp } from '../runtime/http-app.ts';
+import { localAccess } from './access.ts';
+import type { SidecarContext } from './context.ts';
+import { auditRoutes } from './routes/audit-routes.ts';
+import { healthRoutes } from './routes/health-routes.ts';
+import { metricsRoutes } from './routes/metrics-routes.ts';
+import { proofRoutes } from './routes/proof-routes.ts';
+import { reportRoutes } from './routes/report-routes.ts';
+
+/** Clients use both forms of every path. */
+const PREFIXES = ['', '/platform'] as const;
+
+/** The control plane of one sidecar (port 4001). */
+export function createSidecarApp(context: SidecarContext, heartbeatFailures: () => number): Express {
+  return createApp({
+    logger: context.logger,
+    prefixes: PREFIXES,
+    before: context.config.CONTROL_ACCESS === 'local' ? [localAccess(PREFIXES)] : [],
+    routes: [
+      ...healthRoutes(context),
+      ...reportRoutes(context),
+      ...auditRoutes(context),
+      ...proofRoutes(context),
+      ...metricsRoutes(context, heartbeatFailures),
+    ],
+  });
+}

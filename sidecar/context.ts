@@ -1,0 +1,89 @@
+import { dirname } from 'node:path';
+import { hostname } from 'node:os';
+import type { AgentEnvironment } from '../probe/gather.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { Environment } from '../runtime/env.ts';
+import type { Logger } from '../runtime/logger.ts';
+import { AuditLog } from './audit/audit-log.ts';
+import type { SidecarConfig } from './config.ts';
+import { CurrentManifest } from './manifest/current-manifest.ts';
+import { ProofStore } from './proofs/proof-store.ts';
+import { Assessor } from './report/assessor.ts';
+import { OthersToday } from './usage/others-today.ts';
+
+/** What the parts of a running sidecar share. */
+export interface SidecarContext {
+  config: SidecarConfig;
+  clock: Clock;
+  logger: Logger;
+  startedAt: Date;
+  /** Tells this instance of the agent from others; in a cluster the pod's name. */
+  instance: string;
+  manifest: CurrentManifest;
+  audit: AuditLog;
+  proofs: ProofStore;
+  assessor: Assessor;
+  others: OthersToday;
+  /** The process is stopping. */
+  isDraining: boolean;
+  /** Ends what runs in the background. */
+  stopping: AbortController;
+}
+
+export interface ContextInput {
+  config: SidecarConfig;
+  /** The process's environment, for references of a manifest whose agent shares it. */
+  env: Environment;
+  logger: Logger;
+  clock: Clock;
+}
+
+/** Reads the manifest and the kept proofs and wires the rest; rejects when one of them is not valid. */
+export async function createContext({ config, env, logger, clock }: ContextInput): Promise<SidecarContext> {
+  const stopping = new AbortController();
+  // The proofs first: a manifest that is read is also watched.
+  const proofs = await ProofStore.open(config.PROOF_STORE_PATH);
+  const manifest = await CurrentManifest.load(config.MANIFEST_PATH, logger, stopping.signal);
+  const audit = new AuditLog({
+    capacity: config.AUDIT_RING_SIZE,
+    clock,
+    withQuery: config.AUDIT_QUERY,
+    chatPath: () => manifest.manifest.spec.api?.chatEndpoint?.path,
+  });
+  const assessor = new Assessor({
+    upstreamUrl: config.UPSTREAM_URL,
+    environment: environmentOf(config, env),
+    podAgentName: config.AGENT_NAME,
+    manifest,
+    proofs,
+    ring: audit.ring,
+    clock,
+    signal: stopping.signal,
+  });
+  return {
+    config,
+    clock,
+    logger,
+    startedAt: clock.now(),
+    instance: config.AGENT_NAME === null ? `${hostname()}:${config.PROXY_PORT}` : hostname(),
+    manifest,
+    audit,
+    proofs,
+    assessor,
+    others: new OthersToday(clock),
+    isDraining: false,
+    stopping,
+  };
+}
+
+/** In a cluster the injector tells the names of the agent's variables; elsewhere this process shares the agent's environment. */
+function environmentOf(config: SidecarConfig, env: Environment): AgentEnvironment {
+  const told = config.AGENT_ENV_NAMES;
+  if (told !== null) return { kind: 'declared', names: new Set(told.names), partial: told.partial };
+  return {
+    kind: 'own',
+    variables: env,
+    folder: dirname(config.MANIFEST_PATH),
+    secretDir: config.PLATFORM_SECRET_DIR,
+  };
+}

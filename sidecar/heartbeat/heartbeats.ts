@@ -1,0 +1,164 @@
+import { composeHeartbeat } from '../../core/heartbeat/compose-heartbeat.ts';
+import type { Heartbeat, HeartbeatReply } from '../../core/heartbeat/heartbeat.ts';
+import { tokenPriceOf } from '../../core/manifest/token-price.ts';
+import type { UsageWindow } from '../../core/usage/usage.ts';
+import type { Credentials } from '../../push/credentials.ts';
+import { createHeartbeatSender, type Beat, type HeartbeatSender } from '../../push/heartbeat-sender.ts';
+import { describeError } from '../../runtime/logger.ts';
+import { VERSION } from '../../runtime/version.ts';
+import type { SidecarContext } from '../context.ts';
+import type { ToldProofs } from '../proofs/proof-store.ts';
+import type { Assessment } from '../report/assessor.ts';
+
+/** Milliseconds between two looks at the agent while nothing is due; an agent that is not up yet is looked at more often. */
+const LOOK_MS = 10_000;
+const LOOK_UNREACHABLE_MS = 3_000;
+/** The control plane takes one heartbeat in this time, in milliseconds. */
+const RATE_LIMIT_MS = 10_000;
+
+/** What one beat shipped; a repeat of it ships the same window. */
+interface Shipped {
+  seq: number;
+  window: UsageWindow;
+  proofs: ToldProofs;
+  verdict: string;
+}
+
+/**
+ * Tells the control plane how the agent is: one heartbeat per interval, and one ahead of time when the verdict, the
+ * manifest or the proofs have changed.
+ */
+export class Heartbeats {
+  readonly #context: SidecarContext;
+  readonly #sender: HeartbeatSender;
+  readonly #stopping = new AbortController();
+  #shipped: Shipped | null = null;
+  #toldVerdict: string | null = null;
+  #acceptedAtMs = -Infinity;
+  #isClosing = false;
+
+  constructor(context: SidecarContext, url: URL) {
+    const { config, logger, clock } = context;
+    this.#context = context;
+    this.#sender = createHeartbeatSender({
+      url,
+      credentials: credentialsOf(context),
+      caFile: config.PLATFORM_CA_FILE,
+      intervalSeconds: config.HEARTBEAT_SECONDS,
+      compose: (beat) => this.#compose(beat),
+      onReply: (reply) => this.#arrived(reply),
+      logger,
+      clock,
+    });
+  }
+
+  /** Heartbeats that failed since the last accepted one. */
+  get failures(): number {
+    return this.#sender.state().failures;
+  }
+
+  start(): void {
+    this.#sender.start();
+    void this.#lookOut();
+    const look = (): void => void this.#look();
+    this.#context.manifest.onChange(look);
+    this.#context.proofs.onChange(look);
+  }
+
+  /** Sends a last heartbeat, best effort, with the verdict as it last was: an agent that is being stopped is no news. */
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    this.#stopping.abort();
+    await this.#sender.close();
+  }
+
+  async #compose(beat: Beat): Promise<Heartbeat> {
+    const { config, clock, audit, proofs, assessor, instance, startedAt } = this.#context;
+    const latest = this.#isClosing ? assessor.latest : null;
+    const assessment = latest ?? (await assessor.assess());
+    const isRepeat = this.#shipped?.seq === beat.seq;
+    const shipped: Shipped = {
+      seq: beat.seq,
+      window: isRepeat && this.#shipped !== null ? this.#shipped.window : audit.window,
+      proofs: proofs.tell(),
+      verdict: verdictOf(assessment, proofs.tell()),
+    };
+    this.#shipped = shipped;
+    return composeHeartbeat({
+      instance,
+      seq: beat.seq,
+      intervalSeconds: beat.intervalSeconds,
+      at: clock.now(),
+      startedAt,
+      manifest: assessment.manifest,
+      manifestHash: assessment.manifestHash,
+      health: assessment.health,
+      gap: assessment.gap,
+      proofs: shipped.proofs.proofs,
+      proofRevision: shipped.proofs.revision,
+      usage: shipped.window,
+      totals: audit.totalsToday(tokenPriceOf(assessment.manifest)),
+      outcomes: { ...audit.outcomes },
+      policyMode: config.POLICY_PROXY_MODE,
+      policyState: assessment.facts.policy.state,
+      sidecarVersion: VERSION,
+    });
+  }
+
+  #arrived(reply: HeartbeatReply): void {
+    const { audit, others, proofs, clock, logger } = this.#context;
+    const shipped = this.#shipped;
+    if (shipped === null) return;
+    this.#acceptedAtMs = clock.monotonicMs();
+    this.#toldVerdict = shipped.verdict;
+    audit.windowArrived(shipped.window);
+    others.take(reply.othersToday ?? { tokens: 0, costUsd: 0 });
+    const { proof, proofRevision } = reply;
+    const answer =
+      proof === undefined || proofRevision === undefined ? null : { proofs: proof, revision: proofRevision };
+    proofs.settle(shipped.proofs, answer).catch((error: unknown) => {
+      logger.error('proofs from the control plane are not kept', { error: describeError(error) });
+    });
+  }
+
+  async #lookOut(): Promise<void> {
+    const { clock, assessor } = this.#context;
+    try {
+      for (;;) {
+        const isUp = assessor.latest?.facts.upstream?.state === 'reachable';
+        await clock.sleep(isUp ? LOOK_MS : LOOK_UNREACHABLE_MS, this.#stopping.signal);
+        await this.#look();
+      }
+    } catch {
+      // Woken by its end.
+    }
+  }
+
+  /** Sends early when what would be told is not what was told; the rate limit makes the next look do it. */
+  async #look(): Promise<void> {
+    const { clock, assessor, proofs } = this.#context;
+    if (this.#isClosing || clock.monotonicMs() - this.#acceptedAtMs < RATE_LIMIT_MS) return;
+    try {
+      const verdict = verdictOf(await assessor.assessAnew(), proofs.tell());
+      if (this.#toldVerdict !== null && verdict !== this.#toldVerdict) this.#sender.trigger();
+    } catch {
+      // The process stops while its last probes run.
+    }
+  }
+}
+
+/** Everything of which a change is worth a heartbeat of its own; numbers that always move are not in it. */
+function verdictOf({ health, gap, manifestHash }: Assessment, proofs: ToldProofs): string {
+  return JSON.stringify([
+    health.status,
+    gap.source,
+    gap.issues.map((issue) => [issue.property, issue.severity]),
+    manifestHash,
+    proofs.proofs.map((proof) => [proof.ruleId, proof.verifiedAt]),
+  ]);
+}
+
+function credentialsOf({ config }: SidecarContext): Credentials {
+  if (config.PLATFORM_TOKEN_FILE !== null) return { kind: 'file', path: config.PLATFORM_TOKEN_FILE };
+  return { kind: 'key', key: config.PLATFORM_KEY ?? { reveal: () => '' } };
+}

@@ -1,0 +1,70 @@
+import { describeProblem } from '../../core/manifest/describe-problem.ts';
+import type { Manifest } from '../../core/manifest/manifest.ts';
+import type { Logger } from '../../runtime/logger.ts';
+import { loadManifestFile, watchManifestFile, type LoadedManifest } from '../../runtime/manifest-file.ts';
+
+type GoodManifest = LoadedManifest & { ok: true };
+
+/** The manifest in force: the last good one, and why the file is not it, where it is not. */
+export class CurrentManifest {
+  readonly #logger: Logger;
+  readonly #listeners: (() => void)[] = [];
+  #loaded: GoodManifest;
+  #invalid: string | null = null;
+
+  private constructor(loaded: GoodManifest, logger: Logger) {
+    this.#loaded = loaded;
+    this.#logger = logger;
+  }
+
+  /** Reads the file and follows it until `signal` aborts. Throws when it is not valid now; every problem is logged. */
+  static async load(path: string, logger: Logger, signal: AbortSignal): Promise<CurrentManifest> {
+    const loaded = await loadManifestFile(path);
+    if (!loaded.ok) {
+      for (const problem of loaded.problems) logger.error(describeProblem(path, problem));
+      throw new Error(`the manifest is not valid: ${countOf(loaded.problems)} in ${path}`);
+    }
+    const current = new CurrentManifest(loaded, logger);
+    watchManifestFile(path, { current: loaded, onChange: (changed) => current.#take(changed), signal });
+    return current;
+  }
+
+  get manifest(): Manifest {
+    return this.#loaded.manifest;
+  }
+
+  /** SHA-256 of the file that is in force, hex. */
+  get hash(): string {
+    return this.#loaded.hash;
+  }
+
+  /** Why the file on disk is not what is in force; null when it is. */
+  get invalid(): string | null {
+    return this.#invalid;
+  }
+
+  /** Called after each change of the file, good or bad. */
+  onChange(listener: () => void): void {
+    this.#listeners.push(listener);
+  }
+
+  #take(loaded: LoadedManifest): void {
+    if (loaded.ok) {
+      this.#loaded = loaded;
+      this.#invalid = null;
+      this.#logger.info('takes the changed manifest', { file: loaded.file, hash: loaded.hash });
+    } else {
+      const [first] = loaded.problems;
+      const described = first === undefined ? '' : describeProblem(loaded.file, first);
+      const more = loaded.problems.length > 1 ? ` (and ${loaded.problems.length - 1} more)` : '';
+      this.#invalid = described + more;
+      for (const problem of loaded.problems)
+        this.#logger.warn('keeps the last good manifest', { problem: describeProblem(loaded.file, problem) });
+    }
+    for (const listener of this.#listeners) listener();
+  }
+}
+
+function countOf(problems: readonly unknown[]): string {
+  return problems.length === 1 ? 'one problem' : `${problems.length} problems`;
+}

@@ -1,0 +1,50 @@
+import { open, readFile, rename } from 'node:fs/promises';
+import type { ProofRecord } from '../../core/proof/proof.ts';
+import { integer, isoTime, list, object, parseWith, text } from '../../core/untrusted/fields.ts';
+
+/** The proofs that a sidecar holds, and the control plane's revision that they were last taken over from. */
+export interface KeptProofs {
+  revision: number;
+  proofs: readonly ProofRecord[];
+}
+
+const words = text({ max: 2048 });
+const record = object<Omit<ProofRecord, 'expiresAt' | 'expired'>, { expiresAt: string }>(
+  { ruleId: words, verifiedBy: words, method: words, verifiedAt: isoTime },
+  { expiresAt: isoTime },
+);
+const kept = object<KeptProofs>({ revision: integer({ min: 0 }), proofs: list(record, { max: 200 }) });
+
+/** Reads a proof file; one that does not exist is empty. Throws when it is no proof file: it would be overwritten. */
+export async function readProofFile(path: string): Promise<KeptProofs> {
+  let content: string;
+  try {
+    content = await readFile(path, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { revision: 0, proofs: [] };
+    throw new Error('PROOF_STORE_PATH cannot be read', { cause: error });
+  }
+  const parsed = parseWith(kept, jsonOf(content));
+  if (parsed.ok) return parsed.value;
+  const [first] = parsed.errors;
+  throw new Error(
+    `PROOF_STORE_PATH ${path} holds no proofs: ${[first?.path, first?.message].filter(Boolean).join(' ')}`,
+  );
+}
+
+/** Replaces the file as a whole: a crash leaves the old one or the new one. */
+export async function writeProofFile(path: string, proofs: KeptProofs): Promise<void> {
+  const temporary = `${path}.${process.pid}.tmp`;
+  await using file = await open(temporary, 'w', 0o600);
+  await file.writeFile(`${JSON.stringify(proofs, null, 2)}\n`);
+  await file.sync();
+  await rename(temporary, path);
+}
+
+function jsonOf(content: string): unknown {
+  try {
+    return JSON.parse(content) as unknown;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,105 @@
+import type { ProofRecord } from '../../core/proof/proof.ts';
+import { readProofFile, writeProofFile, type KeptProofs } from './proof-file.ts';
+
+/** What a heartbeat told, and which local changes were in it. */
+export interface ToldProofs extends KeptProofs {
+  changesUpTo: number;
+}
+
+/**
+ * The agent's proofs as this sidecar knows them. Where there is a control plane it is the authority: what it answers
+ * replaces what is here, except for what was changed here since the heartbeat that it answers.
+ */
+export class ProofStore {
+  readonly #path: string | null;
+  readonly #listeners: (() => void)[] = [];
+  #kept: KeptProofs;
+  #changes = 0;
+  /** Rule id to the number of its last local change that the authority may not know. */
+  readonly #changed = new Map<string, number>();
+  #writing: Promise<unknown> = Promise.resolve();
+
+  private constructor(path: string | null, kept: KeptProofs) {
+    this.#path = path;
+    this.#kept = kept;
+  }
+
+  /** `path`: the file that keeps them over a restart; null: memory alone. */
+  static async open(path: string | null): Promise<ProofStore> {
+    return new ProofStore(path, path === null ? { revision: 0, proofs: [] } : await readProofFile(path));
+  }
+
+  list(): readonly ProofRecord[] {
+    return this.#kept.proofs;
+  }
+
+  find(ruleId: string): ProofRecord | undefined {
+    return this.#kept.proofs.find((proof) => proof.ruleId === ruleId);
+  }
+
+  /** Called after each local change. */
+  onChange(listener: () => void): void {
+    this.#listeners.push(listener);
+  }
+
+  /** Stores the record in the place of the rule's last one. Rejects, and changes nothing, when it cannot be kept. */
+  async put(record: ProofRecord): Promise<void> {
+    await this.#replace((kept) => ({ ...kept, proofs: withRecord(kept.proofs, record.ruleId, record) }));
+    this.#noteChange(record.ruleId);
+  }
+
+  /** false: there was none. */
+  async remove(ruleId: string): Promise<boolean> {
+    if (this.find(ruleId) === undefined) return false;
+    await this.#replace((kept) => ({ ...kept, proofs: withRecord(kept.proofs, ruleId, undefined) }));
+    this.#noteChange(ruleId);
+    return true;
+  }
+
+  tell(): ToldProofs {
+    return { ...this.#kept, changesUpTo: this.#changes };
+  }
+
+  /** The authority knows what `told` said; `answer` is what it holds, where that is something else. */
+  async settle(told: ToldProofs, answer: KeptProofs | null): Promise<void> {
+    for (const [ruleId, number] of this.#changed)
+      if (number <= told.changesUpTo) this.#changed.delete(ruleId);
+    if (answer === null) return;
+    await this.#replace((kept) => {
+      let proofs = answer.proofs;
+      for (const ruleId of this.#changed.keys()) {
+        const own = kept.proofs.find((proof) => proof.ruleId === ruleId);
+        proofs = withRecord(proofs, ruleId, own);
+      }
+      return { revision: answer.revision, proofs };
+    });
+  }
+
+  #noteChange(ruleId: string): void {
+    this.#changes += 1;
+    this.#changed.set(ruleId, this.#changes);
+    for (const listener of this.#listeners) listener();
+  }
+
+  /** One change after the other, each kept before it counts. */
+  #replace(next: (kept: KeptProofs) => KeptProofs): Promise<void> {
+    const done = this.#writing.then(async () => {
+      const kept = next(this.#kept);
+      if (this.#path !== null) await writeProofFile(this.#path, kept);
+      this.#kept = kept;
+    });
+    this.#writing = done.catch(() => undefined);
+    return done;
+  }
+}
+
+function withRecord(
+  proofs: readonly ProofRecord[],
+  ruleId: string,
+  record: ProofRecord | undefined,
+): ProofRecord[] {
+  const others = proofs.filter((proof) => proof.ruleId !== ruleId);
+  return record === undefined
+    ? others
+    : [...others, record].sort((a, b) => (a.ruleId < b.ruleId ? -1 : a.ruleId > b.ruleId ? 1 : 0));
+}

@@ -1,0 +1,38 @@
+import type { Response } from 'express';
+import { readyOf } from '../../core/health/check.ts';
+import type { Route } from '../../runtime/http-app.ts';
+import { isBodyHidden } from '../access.ts';
+import type { SidecarContext } from '../context.ts';
+
+export function healthRoutes(context: SidecarContext): Route[] {
+  return [
+    {
+      method: 'GET',
+      path: '/health/live',
+      handlers: [(_request, response) => void response.json({ status: 'live' })],
+    },
+    {
+      method: 'GET',
+      path: '/health/ready',
+      handlers: [
+        async (_request, response) => {
+          const { health, gap } = await context.assessor.assess();
+          const report = readyOf(health, gap.source);
+          response.status(report.status === 'not-ready' ? 503 : 200);
+          if (isBodyHidden(response)) response.end();
+          else response.json(report);
+        },
+      ],
+    },
+    { method: 'GET', path: '/readyz', handlers: [(_request, response) => answerReadyz(context, response)] },
+  ];
+}
+
+/** For the kubelet: whether the sidecar itself can serve. It says nothing of the agent. */
+function answerReadyz({ isDraining, config }: SidecarContext, response: Response): void {
+  response.status(isDraining ? 503 : 200).json({
+    status: isDraining ? 'draining' : 'ok',
+    // No engine is part of this version, so nothing is evaluated whatever the mode says.
+    policy: { mode: config.POLICY_PROXY_MODE, engine: config.POLICY_ENGINE, evaluates: false },
+  });
+}

@@ -1,0 +1,62 @@
+import type { Request } from 'express';
+import { cardOf } from '../../core/card/card.ts';
+import { exploreOf } from '../../core/explore/explore.ts';
+import { align } from '../../core/gap/align.ts';
+import { ringUsageReport } from '../../core/usage/ring-usage.ts';
+import { probeAgentUsage } from '../../probe/agent.ts';
+import type { Route } from '../../runtime/http-app.ts';
+import { Problem } from '../../runtime/problem.ts';
+import type { SidecarContext } from '../context.ts';
+
+/** What the agent declares and does; each answer says where it knows it from. */
+export function reportRoutes(context: SidecarContext): Route[] {
+  const { assessor, config, audit, manifest } = context;
+  return [
+    {
+      method: 'GET',
+      path: '/gap',
+      handlers: [
+        async (request, response) => {
+          const isAlignment = viewOf(request) === 'alignment';
+          const assessment = await assessor.assess();
+          const { gap } = assessment;
+          response.json(
+            isAlignment ? { source: gap.source, ...align(assessment.manifest, assessment.facts) } : gap,
+          );
+        },
+      ],
+    },
+    {
+      method: 'GET',
+      path: '/explore',
+      handlers: [
+        async (_request, response) => {
+          const { manifest, health, gap } = await assessor.assess();
+          response.json(exploreOf(manifest, health, gap.source));
+        },
+      ],
+    },
+    {
+      method: 'GET',
+      path: '/usage',
+      handlers: [
+        async (_request, response) => {
+          const reported = await probeAgentUsage(config.UPSTREAM_URL, context.stopping.signal);
+          response.json(reported ?? ringUsageReport(audit.ring.newest()));
+        },
+      ],
+    },
+    ...['/capabilities', '/.well-known/agent-card.json'].map((path): Route => ({
+      method: 'GET',
+      path,
+      handlers: [(_request, response) => void response.json(cardOf(manifest.manifest))],
+    })),
+  ];
+}
+
+function viewOf(request: Request): 'score' | 'alignment' {
+  const { view } = request.query;
+  if (view === undefined) return 'score';
+  if (view === 'alignment') return 'alignment';
+  throw new Problem(400, 'view must be alignment, or left out');
+}

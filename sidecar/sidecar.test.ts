@@ -1,0 +1,616 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { ask, until } from '../testing/proxy-rig.ts';
+import {
+  manifestText,
+  startSidecarRig,
+  type SidecarRig,
+  type SidecarRigOptions,
+} from '../testing/sidecar-rig.ts';
+
+let rig: SidecarRig;
+afterEach(async () => {
+  await rig.close();
+});
+const start = async (options: Partial<SidecarRigOptions> = {}): Promise<void> => {
+  rig = await startSidecarRig({
+    manifest: manifestText({ guardrails: { input: [{ type: 'pii-detector' }] } }),
+    agent: { '/health': 200, '/capabilities': 200 },
+    ...options,
+  });
+};
+const json = (body: unknown, method = 'POST'): RequestInit => ({
+  method,
+  body: typeof body === 'string' ? body : JSON.stringify(body),
+  headers: { 'content-type': 'application/json' },
+});
+
+interface Gap {
+  score: number;
+  grade: string;
+  source: string;
+  issues: { property: string; severity: string }[];
+}
+const points = ({ score, grade, source, issues }: Gap) => ({
+  score,
+  grade,
+  source,
+  issues: Object.fromEntries(issues.map((issue) => [issue.property, issue.severity])),
+});
+
+const guardrails = { input: [{ type: 'pii-detector', action: 'scrub' }] };
+const datasets = { datasets: [{ name: 'basic', path: 'basic.jsonl' }] };
+const agentReport = (checks: object[]) => ({
+  agentName: 'shop',
+  timestamp: '2026-03-01T10:00:00.000Z',
+  status: 'healthy',
+  summary: { passed: 0, failed: 0, warnings: 0, skipped: 0 },
+  checks,
+});
+
+describe('the worked examples of the score, through the running sidecar', () => {
+  test.each<[string, object, Record<string, number | object>, object]>([
+    [
+      'endpoints fine, guardrails, no datasets',
+      { guardrails },
+      { '/health': 200, '/capabilities': 200 },
+      { score: 100, grade: 'A', source: 'manifest-static', issues: {} },
+    ],
+    [
+      'dead agent, guardrails, no datasets',
+      { guardrails },
+      {},
+      {
+        score: 70,
+        grade: 'C',
+        source: 'manifest-static',
+        issues: { healthcheckable: 'high', discoverable: 'medium' },
+      },
+    ],
+    [
+      'dead agent, no guardrails',
+      {},
+      {},
+      {
+        score: 60,
+        grade: 'C',
+        source: 'manifest-static',
+        issues: { healthcheckable: 'high', discoverable: 'medium', auditable: 'medium' },
+      },
+    ],
+    [
+      'dead agent, no guardrails, one dataset',
+      { evaluation: datasets },
+      {},
+      {
+        score: 55,
+        grade: 'D',
+        source: 'manifest-static',
+        issues: { healthcheckable: 'high', discoverable: 'medium', auditable: 'medium', evaluated: 'low' },
+      },
+    ],
+    [
+      'agent-sdk, endpoints fine, no guardrails, model failed, key not reported, two tools failing',
+      { tools: [{ name: 'search' }, { name: 'pay' }] },
+      {
+        '/health': 200,
+        '/capabilities': 200,
+        '/platform/health': agentReport([
+          { id: 'model:openai/gpt-5', category: 'model', status: 'fail', severity: 'error' },
+          { id: 'tool:search', category: 'tool', status: 'fail', severity: 'info' },
+          { id: 'tool:pay', category: 'tool', status: 'fail', severity: 'info' },
+        ]),
+      },
+      {
+        score: 20,
+        grade: 'F',
+        source: 'agent-sdk',
+        issues: {
+          'model.apiKey': 'critical',
+          'env:OPENAI_API_KEY': 'high',
+          'tool:search': 'medium',
+          'tool:pay': 'medium',
+          auditable: 'medium',
+        },
+      },
+    ],
+  ])('%s', async (title, spec, agent, expected) => {
+    await start({ manifest: manifestText(spec), agent });
+    if (title.startsWith('dead')) await rig.agent.stop();
+    expect(points(await rig.report<Gap>('/gap'))).toEqual(expected);
+    expect(points(await rig.report<Gap>('/platform/gap'))).toEqual(expected);
+  });
+});
+
+describe('the data source is decided on every request', () => {
+  test('as the agent’s own report comes and goes', async () => {
+    await start();
+    const source = async () => (await rig.report<Gap>('/gap')).source;
+    expect(await source()).toBe('manifest-static');
+    rig.agent.answers['/platform/health'] = agentReport([]);
+    expect(await source()).toBe('agent-sdk');
+    rig.agent.answers['/platform/health'] = { status: 'healthy' };
+    expect(await source()).toBe('manifest-static');
+  });
+
+  test('concurrent reports share one probe run', async () => {
+    await start();
+    rig.agent.asked = {};
+    await Promise.all(
+      ['/gap', '/explore', '/health/ready', '/gap', '/gap?view=alignment'].map((path) => rig.control(path)),
+    );
+    expect(rig.agent.asked).toEqual({ '/health': 1, '/capabilities': 1, '/platform/health': 1 });
+  });
+});
+
+test('the alignment view tells the same gaps as declared against observed', async () => {
+  await start({
+    agent: { '/health': 500, '/capabilities': { tools: [] } },
+    manifest: manifestText({ guardrails, tools: [{ name: 'pay' }] }),
+  });
+  expect(await rig.report('/gap?view=alignment')).toMatchObject({
+    source: 'manifest-static',
+    gaps: [
+      {
+        field: 'spec.api.healthEndpoint',
+        declared: 'GET /health',
+        observed: 'HTTP 500',
+        severity: 'high',
+        evidenceLevel: 'probed',
+      },
+      { field: 'spec.tools[0].name', declared: 'pay', observed: null, severity: 'medium' },
+    ],
+    summary: { total: 2, critical: 0, high: 1 },
+  });
+  expect((await rig.control('/gap?view=other')).status).toBe(400);
+});
+
+describe('health', () => {
+  test('live says live', async () => {
+    await start();
+    expect(await rig.report('/health/live')).toEqual({ status: 'live' });
+  });
+
+  test.each([
+    ['ready', { OPENAI_API_KEY: 'k' }, { '/health': 200 }, 200],
+    ['not-ready', {}, { '/health': 200 }, 503],
+  ])('ready says %s', async (status, env, agent, code) => {
+    await start({ env: env, agent });
+    const response = await rig.control('/health/ready');
+    expect(response.status).toBe(code);
+    expect(await response.json()).toMatchObject({ status, source: 'manifest-static', agentName: 'shop' });
+  });
+
+  test('degraded is still 200, since only a warning failed', async () => {
+    await start({ env: { OPENAI_API_KEY: 'k' } });
+    await rig.agent.stop();
+    const response = await rig.control('/health/ready');
+    expect(response.status).toBe(200);
+    expect(await response.json()).toMatchObject({
+      status: 'degraded',
+      checks: expect.arrayContaining([expect.objectContaining({ id: 'agent:upstream', status: 'fail' })]),
+    });
+  });
+
+  test('in a cluster the names of the agent’s variables decide', async () => {
+    await start({ env: { AGENT_ENV_NAMES: 'OPENAI_API_KEY' } });
+    expect(await rig.report('/health/ready')).toMatchObject({ status: 'ready' });
+  });
+
+  test('readyz is true whatever the agent does, and says that no policy is evaluated', async () => {
+    await start({ env: { POLICY_PROXY_MODE: 'enforce' } });
+    await rig.agent.stop();
+    const response = await rig.control('/readyz');
+    expect(response.status).toBe(200);
+    expect(await response.json()).toEqual({
+      status: 'ok',
+      policy: { mode: 'enforce', engine: 'none', evaluates: false },
+    });
+  });
+
+  test('readyz turns false while requests in flight finish', async () => {
+    await start({ graceMs: 5_000 });
+    let finish: () => void = () => undefined;
+    rig.agent.otherwise = (_request, response) => {
+      finish = () => void response.end('done');
+    };
+    const answer = fetch(`${rig.proxyUrl}/slow`);
+    await until(() => rig.agent.asked['/slow'] === 1);
+    const closing = rig.sidecar.close();
+    expect((await rig.control('/readyz')).status).toBe(503);
+    finish();
+    expect(await (await answer).text()).toBe('done');
+    await closing;
+  });
+});
+
+test('explore shows what is known of each part, and null for the rest', async () => {
+  await start({
+    manifest: manifestText({
+      guardrails: {
+        input: [{ type: 'pii-detector' }],
+        output: [{ type: 'toxicity-filter', threshold: 0.7 }],
+      },
+      tools: [{ name: 'pay' }, { name: 'search' }],
+      memory: { backend: 'redis' },
+      humanInTheLoop: { enabled: true },
+    }),
+    agent: {
+      '/platform/health': agentReport([
+        { id: 'model:openai/gpt-5', category: 'model', status: 'pass', severity: 'error', latencyMs: 12 },
+        { id: 'tool:pay', category: 'tool', status: 'pass', severity: 'info' },
+        { id: 'tool:extra', category: 'tool', status: 'pass', severity: 'info' },
+        { id: 'service:db', category: 'service', status: 'fail', severity: 'warning', latencyMs: 3 },
+      ]),
+    },
+  });
+  expect(await rig.report('/explore')).toEqual({
+    source: 'agent-sdk',
+    model: { provider: 'openai', id: 'gpt-5', reachable: true, latencyMs: 12 },
+    tools: [
+      { name: 'pay', declared: true, registered: true },
+      { name: 'search', declared: true, registered: null },
+      { name: 'extra', declared: false, registered: true },
+    ],
+    memory: { backend: 'redis', reachable: null },
+    services: [{ name: 'db', reachable: false, latencyMs: 3 }],
+    mcpServers: [],
+    guardrails: { input: 1, output: 1 },
+    declaredNotChecked: ['spec.humanInTheLoop'],
+  });
+});
+
+test('the card is the manifest’s, under both of its paths', async () => {
+  await start();
+  const card = await rig.report('/capabilities');
+  expect(card).toMatchObject({ name: 'shop', version: '1.0.0', supportedInterfaces: [] });
+  expect(await rig.report('/.well-known/agent-card.json')).toEqual(card);
+  expect(await rig.report('/platform/capabilities')).toEqual(card);
+});
+
+describe('the audit ring', () => {
+  const entries = async (path: string) => {
+    const response = await rig.control(path);
+    const list = (await response.json()) as { requestId: string }[];
+    return { ids: list.map((entry) => entry.requestId).join(''), headers: response.headers };
+  };
+  const send = async (ids: string): Promise<void> => {
+    for (const id of ids)
+      await fetch(`${rig.proxyUrl}/x`, { headers: { 'x-request-id': id } }).then((answer) => answer.text());
+  };
+
+  test.each([
+    ['/audit', 'cdef'],
+    ['/platform/audit', 'cdef'],
+    ['/audit?limit=2', 'ef'],
+    ['/audit?limit=99', 'cdef'],
+    ['/audit?since=4', 'ef'],
+    ['/audit?since=d', 'ef'],
+    ['/audit?since=d&limit=1', 'e'],
+    ['/audit?since=a', 'cdef'],
+    ['/audit?since=unknown&limit=1', 'c'],
+    ['/audit?since=1&limit=2', 'cd'],
+    ['/audit?since=6', ''],
+  ])('%s of a ring that holds four of six', async (path, ids) => {
+    await start({ env: { AUDIT_RING_SIZE: '4' } });
+    await send('abcdef');
+    const answer = await entries(path);
+    expect(answer.ids).toBe(ids);
+    expect(
+      ['first', 'last', 'dropped'].map((name) => answer.headers.get(`x-platform-audit-${name}`)),
+    ).toEqual(['3', '6', '2']);
+  });
+
+  test('an empty ring says so', async () => {
+    await start();
+    const { ids, headers } = await entries('/audit');
+    expect([ids, headers.get('x-platform-audit-first'), headers.get('x-platform-audit-last')]).toEqual([
+      '',
+      '0',
+      '0',
+    ]);
+  });
+
+  test.each([
+    'limit=x',
+    'limit=-1',
+    'limit=1.5',
+    'limit=0',
+    'limit=',
+    'limit=1&limit=2',
+    'since=',
+    'since=a%20b',
+    'since=a&since=b',
+  ])('?%s is refused', async (query) => {
+    await start();
+    const response = await rig.control(`/audit?${query}`);
+    expect(response.status).toBe(400);
+    expect(response.headers.get('content-type')).toContain('application/problem+json');
+  });
+});
+
+describe('usage', () => {
+  test('comes from the ring when the agent has no report, and answers without usage are counted apart', async () => {
+    await start();
+    rig.agent.otherwise = (request, response) => {
+      const usage =
+        request.url === '/a' ? { usage: { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 } } : {};
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.end(JSON.stringify({ object: 'chat.completion', model: 'm', choices: [], ...usage }));
+    };
+    for (const path of ['/a', '/a', '/b'])
+      await (await fetch(rig.proxyUrl + path, { method: 'POST' })).text();
+    const expected = {
+      source: 'audit-ring',
+      models: [{ modelId: 'm', totalTokens: 14, callCount: 2 }],
+      totalTokens: 14,
+      totalCalls: 2,
+      sampleSize: 2,
+      callsWithoutUsage: 1,
+    };
+    expect(await rig.report('/usage')).toEqual(expected);
+    const metrics = await (await rig.control('/metrics')).text();
+    expect(metrics).toContain('platform_sidecar_tokens_total{kind="prompt"} 6\n');
+    expect(metrics).toContain('platform_sidecar_tokens_total{kind="completion"} 8\n');
+    expect(metrics).toContain('platform_sidecar_requests_total{outcome="notEvaluated"} 3\n');
+  });
+
+  test('comes from the agent where it reports it', async () => {
+    const usage = {
+      source: 'agent-sdk',
+      windowStartedAt: '2026-03-01T10:00:00.000Z',
+      models: [{ modelId: 'm', promptTokens: 1, completionTokens: 2, totalTokens: 3, callCount: 1 }],
+      totalTokens: 3,
+      totalCalls: 1,
+    };
+    await start({ agent: { '/platform/usage': usage } });
+    expect(await rig.report('/usage')).toEqual(usage);
+  });
+});
+
+describe('events', () => {
+  const batch = (requestId: string) => ({
+    requestId,
+    agentName: 'shop',
+    events: [
+      { type: 'guardrail', guardrailType: 'pii-detector', invoked: true, blocked: false },
+      { type: 'tool', name: 'pay', success: true, latencyMs: 5 },
+      { type: 'model', modelId: 'm', promptTokens: 2, completionTokens: 3 },
+    ],
+  });
+
+  test('of a request that passed are recorded, and count in its report', async () => {
+    await start();
+    await (await fetch(`${rig.proxyUrl}/x`, { headers: { 'x-request-id': 'r-1' } })).text();
+    const response = await rig.control('/events', json(batch('r-1')));
+    expect(response.status).toBe(200);
+    expect(await response.json()).toEqual({ requestId: 'r-1', found: true, opaViolations: [] });
+    const [entry] = await rig.report<Record<string, unknown>[]>('/audit');
+    expect(entry).toMatchObject({
+      guardrailsInvoked: ['pii-detector'],
+      toolsCalled: ['pay'],
+      events: batch('r-1').events,
+    });
+    expect(await rig.report('/usage')).toMatchObject({ totalTokens: 5, sampleSize: 1 });
+  });
+
+  test('that come while the request is in flight are recorded', async () => {
+    await start();
+    let finish: () => void = () => undefined;
+    rig.agent.otherwise = (_request, response) => {
+      finish = () => void response.end();
+    };
+    rig.agent.answers['/platform/usage'] = 404;
+    const answer = fetch(`${rig.proxyUrl}/slow`, { headers: { 'x-request-id': 'r-2' } });
+    await until(() => rig.agent.asked['/slow'] === 1);
+    expect((await rig.control('/platform/events', json(batch('r-2')))).status).toBe(200);
+    finish();
+    await (await answer).text();
+    expect((await rig.report<Record<string, unknown>[]>('/audit'))[0]).toMatchObject({
+      toolsCalled: ['pay'],
+    });
+    expect(await rig.report('/usage')).toMatchObject({ totalTokens: 5 });
+  });
+
+  test('of an unknown request are answered 202', async () => {
+    await start();
+    const response = await rig.control('/events', json(batch('nobody')));
+    expect(response.status).toBe(202);
+    expect(await response.json()).toEqual({ requestId: 'nobody', found: false });
+  });
+
+  test.each([
+    ['no JSON', '{', 400],
+    ['no batch', {}, 400],
+    ['an unknown type', { requestId: 'r', events: [{ type: 'other' }] }, 400],
+    [
+      'too many',
+      { requestId: 'r', events: Array.from({ length: 501 }, () => ({ type: 'tool', name: 't' })) },
+      400,
+    ],
+    ['too large', { requestId: 'r', events: [{ type: 'tool', name: 'x'.repeat(70_000) }] }, 413],
+  ])('that are %s are refused', async (_title, body, status) => {
+    await start();
+    expect((await rig.control('/events', json(body))).status).toBe(status);
+  });
+
+  test('an observed guardrail heals the gap, a missing one opens it', async () => {
+    await start();
+    await (await fetch(`${rig.proxyUrl}/x`, { headers: { 'x-request-id': 'r-3' } })).text();
+    const event = (invoked: boolean) =>
+      json({ requestId: 'r-3', events: [{ type: 'guardrail', guardrailType: 'pii-detector', invoked }] });
+    await rig.control('/events', event(false));
+    expect(points(await rig.report<Gap>('/gap'))).toMatchObject({
+      score: 80,
+      issues: { 'guardrails.input.pii-detector': 'high' },
+    });
+    await rig.control('/events', event(true));
+    expect(points(await rig.report<Gap>('/gap'))).toMatchObject({ score: 100, issues: {} });
+  });
+});
+
+describe('proofs', () => {
+  const submission = { verifiedBy: 'k6', method: '429 after 100 requests' };
+
+  test('are submitted, listed, replaced and removed', async () => {
+    await start();
+    const created = await rig.control('/proof/rule/SEC-LLM-04', json(submission));
+    expect(created.status).toBe(201);
+    const record = await created.json();
+    expect(record).toEqual({
+      ruleId: 'SEC-LLM-04',
+      ...submission,
+      verifiedAt: expect.stringMatching(/^\d{4}-.*Z$/),
+    });
+    expect(await rig.report('/proof/rule/SEC-LLM-04')).toEqual(record);
+    const again = await rig.control(
+      '/platform/proof/rule/SEC-LLM-04',
+      json({ ...submission, verifiedBy: 'other' }),
+    );
+    expect(again.status).toBe(201);
+    expect(await rig.report('/proof')).toMatchObject([{ verifiedBy: 'other' }]);
+    expect((await rig.control('/proof/rule/SEC-LLM-04', { method: 'DELETE' })).status).toBe(204);
+    expect((await rig.control('/proof/rule/SEC-LLM-04', { method: 'DELETE' })).status).toBe(404);
+    expect((await rig.control('/proof/rule/SEC-LLM-04')).status).toBe(404);
+    expect(await rig.report('/proof')).toEqual([]);
+  });
+
+  test('of an unknown rule are refused with the rules there are', async () => {
+    await start();
+    const response = await rig.control('/proof/rule/SEC-LLM-99', json(submission));
+    expect(response.status).toBe(400);
+    const { validIds } = (await response.json()) as { validIds: string[] };
+    expect(validIds).toHaveLength(27);
+    expect(validIds).toContain('SEC-LLM-04');
+  });
+
+  test.each([
+    ['nothing', {}, ['verifiedBy', 'method']],
+    ['an expiry in the past', { ...submission, expiresAt: '2020-01-01T00:00:00Z' }, ['expiresAt']],
+    ['too long a method', { ...submission, method: 'x'.repeat(2049) }, ['method']],
+  ])('of %s are refused', async (_title, body, paths) => {
+    await start();
+    const response = await rig.control('/proof/rule/SEC-LLM-04', json(body));
+    expect(response.status).toBe(400);
+    expect(
+      ((await response.json()) as { errors: { path: string }[] }).errors.map((error) => error.path),
+    ).toEqual(paths);
+  });
+
+  test('of the evaluation count in the score', async () => {
+    await start({ manifest: manifestText({ guardrails, evaluation: datasets }) });
+    expect((await rig.report<Gap>('/gap')).score).toBe(95);
+    await rig.control('/proof/rule/EVAL-01', json(submission));
+    expect((await rig.report<Gap>('/gap')).score).toBe(100);
+  });
+
+  test('outlive the process in PROOF_STORE_PATH', async () => {
+    await start();
+    const path = join(rig.folder, 'proofs.json');
+    const first = await startSidecarRig({ manifest: manifestText(), env: { PROOF_STORE_PATH: path } });
+    await first.control('/proof/rule/MEM-01', json(submission));
+    await first.close();
+    expect(JSON.parse(await readFile(path, 'utf8'))).toMatchObject({
+      revision: 0,
+      proofs: [{ ruleId: 'MEM-01' }],
+    });
+    const second = await startSidecarRig({ manifest: manifestText(), env: { PROOF_STORE_PATH: path } });
+    expect(await second.report('/proof')).toMatchObject([{ ruleId: 'MEM-01', ...submission }]);
+    await second.close();
+    await writeFile(path, '{"proofs": 1}');
+    await expect(
+      startSidecarRig({ manifest: manifestText(), env: { PROOF_STORE_PATH: path } }),
+    ).rejects.toThrow(`PROOF_STORE_PATH ${path} holds no proofs`);
+  });
+
+  test('that cannot be kept are not taken', async () => {
+    await start({ env: { PROOF_STORE_PATH: '/nowhere/proofs.json' } });
+    expect((await rig.control('/proof/rule/MEM-01', json(submission))).status).toBe(500);
+    expect(await rig.report('/proof')).toEqual([]);
+  });
+});
+
+describe('the manifest file', () => {
+  test('is taken over when it changes', async () => {
+    await start();
+    await writeFile(rig.manifestPath, manifestText());
+    await until(() => rig.log.some(([, message]) => message === 'takes the changed manifest'));
+    expect(points(await rig.report<Gap>('/gap'))).toMatchObject({
+      score: 90,
+      issues: { auditable: 'medium' },
+    });
+  });
+
+  test('that is broken leaves the last good one in force, with an issue, until it is good again', async () => {
+    await start();
+    await writeFile(rig.manifestPath, 'apiVersion: platform.io/v1\nkind: [');
+    await until(() => rig.log.some(([, message]) => message === 'keeps the last good manifest'));
+    const broken = await rig.report<Gap & { issues: { description: string }[] }>('/gap');
+    expect(points(broken)).toMatchObject({ score: 80, issues: { 'manifest.invalid': 'high' } });
+    expect(broken.issues[0]?.description).toMatch(/agent\.yaml:2:\d+/);
+    expect(await rig.report('/capabilities')).toMatchObject({ name: 'shop' });
+    await writeFile(rig.manifestPath, manifestText({ guardrails }, { name: 'shop' }));
+    await until(() => rig.log.some(([, message]) => message === 'takes the changed manifest'));
+    expect((await rig.report<Gap>('/gap')).score).toBe(100);
+  });
+});
+
+test('the pod’s agent name is held against the manifest’s', async () => {
+  await start({ env: { AGENT_NAME: 'store' } });
+  expect(points(await rig.report<Gap>('/gap'))).toMatchObject({
+    score: 95,
+    issues: { 'agent.name-mismatch': 'low' },
+  });
+});
+
+describe('what this version does not do is said', () => {
+  const warnings = () => rig.log.filter(([level]) => level === 'warn').map(([, message]) => message);
+  test.each([
+    [{ POLICY_ENGINE: 'builtin' }],
+    [{ POLICY_URL: 'http://127.0.0.1:9' }],
+    [{ POLICY_PROXY_MODE: 'enforce' }],
+  ])('%j: no policy is evaluated, claimed or asked', async (env) => {
+    await start({ env: env });
+    expect(warnings()).toEqual([
+      'evaluates no policy: this version has no policy engine, every request is notEvaluated',
+    ]);
+    rig.agent.otherwise = (_request, response) => {
+      response.setHeader('X-Platform-Guardrails-Invoked', 'pii-detector');
+      response.end('fine');
+    };
+    const answer = await fetch(`${rig.proxyUrl}/x`);
+    expect([answer.status, answer.headers.get('x-platform-policy-violations')]).toEqual([200, null]);
+    expect((await rig.report<Record<string, unknown>[]>('/audit'))[0]).toMatchObject({
+      outcome: 'notEvaluated',
+    });
+    expect(points(await rig.report<Gap>('/gap'))).toMatchObject({ score: 100, issues: {} });
+  });
+
+  test('without such configuration nothing is warned of', async () => {
+    await start();
+    expect(warnings()).toEqual([]);
+  });
+});
+
+test('with CONTROL_ACCESS=local, loopback may ask everything', async () => {
+  await start({ env: { CONTROL_ACCESS: 'local' } });
+  expect((await rig.control('/gap')).status).toBe(200);
+});
+
+test('an unknown path is 404, a known one with another method 405, both as problems', async () => {
+  await start();
+  const unknown = await rig.control('/nothing');
+  expect([unknown.status, unknown.headers.get('content-type')]).toEqual([
+    404,
+    'application/problem+json; charset=utf-8',
+  ]);
+  const method = await rig.control('/gap', { method: 'POST' });
+  expect([method.status, method.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
+});
+
+test('requests to the proxy reach the agent, not the sidecar’s own routes', async () => {
+  await start();
+  rig.agent.otherwise = (_request, response) => response.end('the agent');
+  expect((await ask(rig.sidecar.proxyPort, { path: '/gap' })).body).toBe('the agent');
+});

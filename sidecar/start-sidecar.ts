@@ -1,0 +1,76 @@
+import { listen } from '../runtime/http-listener.ts';
+import type { Logger } from '../runtime/logger.ts';
+import { systemClock } from '../runtime/clock.ts';
+import { createSidecarApp } from './app.ts';
+import type { SidecarConfig } from './config.ts';
+import { createContext, type ContextInput } from './context.ts';
+import { Heartbeats } from './heartbeat/heartbeats.ts';
+import { createUpstream } from './proxy/create-upstream.ts';
+import { OutageLog } from './proxy/outage-log.ts';
+import { startProxyServer } from './proxy/proxy-server.ts';
+
+export interface RunningSidecar {
+  readonly proxyPort: number;
+  readonly controlPort: number;
+  /** `/readyz` turns false, requests in flight finish, then all ends. */
+  close(): Promise<void>;
+}
+
+/** Milliseconds that requests in flight have to finish. */
+const GRACE_MS = 25_000;
+const CONTROL_GRACE_MS = 1_000;
+
+/** Starts both servers and the heartbeats; rejects when the manifest is not valid or a port is taken. */
+export async function startSidecar(
+  input: Omit<ContextInput, 'clock'> & Partial<Pick<ContextInput, 'clock'>> & { graceMs?: number },
+): Promise<RunningSidecar> {
+  const { config, logger } = input;
+  const context = await createContext({ clock: systemClock, ...input });
+  const { audit, clock } = context;
+  warnOfWhatIsNotThere(config, logger);
+  const heartbeats = config.PLATFORM_URL === null ? null : new Heartbeats(context, config.PLATFORM_URL);
+  const proxy = await startProxyServer(
+    {
+      upstream: createUpstream({ url: config.UPSTREAM_URL, timeoutMs: config.UPSTREAM_TIMEOUT_MS }),
+      audit,
+      clock,
+      outages: new OutageLog(logger),
+      isDraining: () => context.isDraining,
+    },
+    { host: config.BIND_ADDRESS, port: config.PROXY_PORT, upstreamUrl: config.UPSTREAM_URL },
+  );
+  const control = await listen({
+    handler: createSidecarApp(context, () => heartbeats?.failures ?? 0),
+    host: config.BIND_ADDRESS,
+    port: config.CONTROL_PLANE_PORT,
+  }).catch(async (error: unknown) => {
+    context.stopping.abort();
+    await proxy.close(0);
+    throw error;
+  });
+  heartbeats?.start();
+  const agent = context.manifest.manifest.metadata.name;
+  logger.info('listens', { agent, proxyPort: proxy.port, controlPort: control.port });
+  return {
+    proxyPort: proxy.port,
+    controlPort: control.port,
+    close: async () => {
+      context.isDraining = true;
+      await proxy.close(input.graceMs ?? GRACE_MS);
+      await heartbeats?.close();
+      context.stopping.abort();
+      await control.close(CONTROL_GRACE_MS);
+    },
+  };
+}
+
+/** Configuration that has no effect yet must not look as if it had. */
+function warnOfWhatIsNotThere(config: SidecarConfig, logger: Logger): void {
+  if (config.POLICY_ENGINE !== 'none' || config.POLICY_PROXY_MODE === 'enforce')
+    logger.warn('evaluates no policy: this version has no policy engine, every request is notEvaluated', {
+      engine: config.POLICY_ENGINE,
+      mode: config.POLICY_PROXY_MODE,
+    });
+  if (config.ANTHROPIC_API_KEY !== null)
+    logger.warn('makes no LLM analysis: this version has none, ANTHROPIC_API_KEY is not used');
+}

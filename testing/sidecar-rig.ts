@@ -1,0 +1,131 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { LogFields, Logger } from '../runtime/logger.ts';
+import { readConfig } from '../sidecar/config.ts';
+import { startSidecar, type RunningSidecar } from '../sidecar/start-sidecar.ts';
+
+/** An agent whose answers a test changes while it runs. */
+export interface FakeAgent {
+  url: string;
+  /** GET path to what it answers: a status, or a JSON body with 200. Other paths are 404. */
+  answers: Record<string, number | object>;
+  /** Requests by path. */
+  asked: Record<string, number>;
+  /** Answers what `answers` has no path for. */
+  otherwise: RequestListener | null;
+  stop(): Promise<void>;
+  /** On the same port as before. */
+  restart(): Promise<void>;
+}
+
+export async function startAgent(answers: FakeAgent['answers'] = {}): Promise<FakeAgent> {
+  const server: Server = createServer((request, response) => {
+    const path = request.url ?? '';
+    agent.asked[path] = (agent.asked[path] ?? 0) + 1;
+    const answer = agent.answers[path];
+    if (answer === undefined && agent.otherwise !== null) agent.otherwise(request, response);
+    else if (typeof answer === 'object')
+      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
+    else response.writeHead(answer ?? 404).end();
+  });
+  const listen = (port: number) => new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  await listen(0);
+  const { port } = server.address() as AddressInfo;
+  const agent: FakeAgent = {
+    url: `http://127.0.0.1:${port}`,
+    answers,
+    asked: {},
+    otherwise: null,
+    stop: async () => {
+      server.closeAllConnections();
+      if (server.listening) await new Promise((resolve) => server.close(resolve));
+    },
+    restart: () => listen(port),
+  };
+  return agent;
+}
+
+export interface SidecarRig {
+  sidecar: RunningSidecar;
+  agent: FakeAgent;
+  folder: string;
+  manifestPath: string;
+  log: [level: string, message: string, fields: LogFields][];
+  /** A request to the control plane. */
+  control(path: string, init?: RequestInit): Promise<Response>;
+  /** Its JSON answer. */
+  report<T = Record<string, unknown>>(path: string, init?: RequestInit): Promise<T>;
+  proxyUrl: string;
+  close(): Promise<void>;
+}
+
+export interface SidecarRigOptions {
+  /** The manifest's text. */
+  manifest: string;
+  agent?: FakeAgent['answers'];
+  /** Variables beyond UPSTREAM_URL and MANIFEST_PATH; what the agent shares with the sidecar. */
+  env?: Record<string, string>;
+  graceMs?: number;
+}
+
+/** A sidecar in this process, on ports of its own, before an agent on another. */
+export async function startSidecarRig(options: SidecarRigOptions): Promise<SidecarRig> {
+  const folder = await mkdtemp(join(tmpdir(), 'sidecar-'));
+  const manifestPath = join(folder, 'agent.yaml');
+  await writeFile(manifestPath, options.manifest);
+  const agent = await startAgent(options.agent);
+  const env = { UPSTREAM_URL: agent.url, MANIFEST_PATH: manifestPath, ...options.env };
+  const result = readConfig(env);
+  if (!result.ok) throw new Error(JSON.stringify(result.problems));
+  const log: SidecarRig['log'] = [];
+  const entry =
+    (level: string) =>
+    (message: string, fields: LogFields = {}) =>
+      void log.push([level, message, fields]);
+  const logger: Logger = {
+    error: entry('error'),
+    warn: entry('warn'),
+    info: entry('info'),
+    debug: entry('debug'),
+  };
+  const sidecar = await startSidecar({
+    config: { ...result.config, BIND_ADDRESS: '127.0.0.1', PROXY_PORT: 0, CONTROL_PLANE_PORT: 0 },
+    env,
+    logger,
+    graceMs: options.graceMs ?? 0,
+  }).catch(async (error: unknown) => {
+    await agent.stop();
+    await rm(folder, { recursive: true });
+    throw error;
+  });
+  const control = (path: string, init?: RequestInit) =>
+    fetch(`http://127.0.0.1:${sidecar.controlPort}${path}`, init);
+  return {
+    sidecar,
+    agent,
+    folder,
+    manifestPath,
+    log,
+    control,
+    report: async <T>(path: string, init?: RequestInit) => (await (await control(path, init)).json()) as T,
+    proxyUrl: `http://127.0.0.1:${sidecar.proxyPort}`,
+    close: async () => {
+      await sidecar.close();
+      await agent.stop();
+      await rm(folder, { recursive: true });
+    },
+  };
+}
+
+/** A manifest from parts of its spec; YAML reads JSON too. */
+export function manifestText(spec: object = {}, metadata: object = {}): string {
+  return JSON.stringify({
+    apiVersion: 'platform.io/v1',
+    kind: 'PlatformAgent',
+    metadata: { name: 'shop', version: '1.0.0', description: 'sells things', ...metadata },
+    spec: { model: { provider: 'openai', id: 'gpt-5', apiKey: '$env:OPENAI_API_KEY' }, ...spec },
+  });
+}
