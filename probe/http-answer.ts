@@ -38,13 +38,13 @@ export function httpAnswer(url: URL, options: HttpAnswerOptions = {}): Promise<A
     };
     const abort = (): void => fail('the probe was given up');
     const timer = setTimeout(() => finish(null), timeoutMs);
+    // Stays attached: destroying a request raises another error.
+    request.on('error', (error) => fail(reasonOf(error)));
     if (signal?.aborted) {
       abort();
       return;
     }
     signal?.addEventListener('abort', abort, { once: true });
-    // Stays attached: destroying a request whose answer is under way raises another error.
-    request.on('error', (error) => fail(reasonOf(error)));
     request.once('upgrade', (response: IncomingMessage, socket) => {
       socket.destroy();
       fail(`it switches protocols (${response.statusCode ?? 101}) instead of answering`);

@@ -11,7 +11,7 @@ const REASONS: Readonly<Record<string, string>> = {
 
 /** Why a connection failed, in words that hold no address: addresses may carry passwords, and reports are public. */
 export function reasonOf(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  const code = typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
   if (Object.hasOwn(REASONS, code)) return REASONS[code] ?? code;
   if (code.startsWith('HPE_')) return 'the answer is not valid HTTP';
   return code === '' ? 'connection failed' : `connection failed (${code})`;

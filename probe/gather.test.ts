@@ -1,0 +1,238 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { aManifest, NOON } from '../testing/facts.ts';
+import { TestServers } from '../testing/sockets.ts';
+import type { PolicyFacts } from '../core/facts/facts.ts';
+import { check } from '../core/health/check.ts';
+import type { ManifestSpec } from '../core/manifest/manifest.ts';
+import { gather, type AgentEnvironment, type GatherInput } from './gather.ts';
+
+const servers = new TestServers();
+afterEach(() => servers.close());
+
+const own = (
+  variables: Record<string, string> = {},
+  rest: Partial<AgentEnvironment> = {},
+): AgentEnvironment =>
+  ({
+    kind: 'own',
+    variables,
+    folder: null,
+    secretDir: null,
+    ...rest,
+  }) as AgentEnvironment;
+const inputOf = (spec: Partial<ManifestSpec>, rest: Partial<GatherInput> = {}): GatherInput => ({
+  manifest: aManifest(spec),
+  upstreamUrl: null,
+  environment: own(),
+  now: () => NOON,
+  ...rest,
+});
+const latencyMs = expect.any(Number);
+
+describe('gathered facts', () => {
+  test('of a report that has nothing but a manifest', async () => {
+    expect(await gather(inputOf({}))).toEqual({
+      at: NOON,
+      agentReport: null,
+      upstream: null,
+      health: null,
+      capabilities: null,
+      environment: { kind: 'own', names: new Set() },
+      secrets: { backend: 'env', found: new Set() },
+      files: new Map(),
+      reach: new Map(),
+      behavior: { sampled: 0, guardrailsInvoked: new Map() },
+      policy: { state: 'none' },
+      proofs: [],
+      podAgentName: null,
+      manifestInvalid: null,
+    });
+  });
+
+  test('pass on what the caller knows', async () => {
+    const known = {
+      behavior: { sampled: 1, guardrailsInvoked: new Map([['pii-detector', 1]]) },
+      proofs: [{ ruleId: 'EVAL-01', verifiedBy: 'ci', method: 'm', verifiedAt: NOON.toISOString() }],
+      podAgentName: 'shop',
+      manifestInvalid: 'line 3',
+      registeredTools: null,
+    };
+    expect(await gather(inputOf({}, known))).toMatchObject(known);
+  });
+
+  test('where this process shares the environment: variables, files, secrets and every address', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'gather-'));
+    try {
+      await writeFile(join(folder, 'prompt.md'), 'You sell things.');
+      const up = await servers.tcp(() => undefined);
+      const closed = await servers.closedPort();
+      const spec: Partial<ManifestSpec> = {
+        prompts: { system: '$file:prompt.md', fallback: '$file:missing.md' },
+        requires: {
+          services: [
+            { name: 'db', address: '$env:DB_URL' },
+            { name: 'cache', type: 'redis', address: `127.0.0.1:${closed}` },
+            { name: 'queue', address: '$env:QUEUE_URL' },
+            { name: 'disk', address: 'sqlite:///data.db' },
+            { name: 'vault', address: '$secret:vault-url' },
+          ],
+        },
+        mcp: { servers: [{ name: 'maps', host: '$env:MAPS_HOST', port: up }] },
+      };
+      const environment = own(
+        {
+          DB_URL: `postgres://u:secret@127.0.0.1:${up}/db`,
+          MAPS_HOST: '127.0.0.1',
+          EMPTY: '',
+          PLATFORM_SECRET_VAULT_URL: `127.0.0.1:${up}`,
+        },
+        { folder },
+      );
+      const facts = await gather(inputOf(spec, { environment }));
+      expect(facts.environment.names).toEqual(new Set(['DB_URL', 'MAPS_HOST', 'PLATFORM_SECRET_VAULT_URL']));
+      expect(facts.files).toEqual(
+        new Map([
+          ['prompt.md', 'readable'],
+          ['missing.md', 'unreadable'],
+        ]),
+      );
+      expect(facts.secrets).toEqual({ backend: 'env', found: new Set(['vault-url']) });
+      expect(facts.reach).toEqual(
+        new Map<string, unknown>([
+          ['service:db', { state: 'reachable', latencyMs }],
+          ['service:cache', { state: 'unreachable', reason: 'connection refused' }],
+          ['service:queue', { state: 'unknown', reason: 'the variable QUEUE_URL is not set' }],
+          ['service:disk', { state: 'unknown', reason: 'its address names no host and port' }],
+          ['service:vault', { state: 'reachable', latencyMs }],
+          ['mcp:maps', { state: 'reachable', latencyMs }],
+        ]),
+      );
+      expect(JSON.stringify(check(aManifest(spec), facts))).not.toContain('secret@');
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+
+  test("of a sidecar that knows only the names of the agent's variables: nothing is resolved from its own", async () => {
+    const spec: Partial<ManifestSpec> = {
+      prompts: { system: '$file:prompt.md' },
+      requires: {
+        services: [
+          { name: 'db', address: '$env:PATH' },
+          { name: 'near', address: `127.0.0.1:${await servers.tcp(() => undefined)}` },
+        ],
+      },
+    };
+    const environment: AgentEnvironment = { kind: 'declared', names: new Set(['PATH']), partial: false };
+    const facts = await gather(inputOf(spec, { environment }));
+    expect(check(aManifest(spec), facts).checks.map(({ id, status }) => `${id} ${status}`)).toEqual([
+      'env:PATH pass',
+      'file:prompt.md skip',
+      'service:db skip',
+      'service:near pass',
+    ]);
+  });
+
+  test.each<[string, string[], boolean, unknown]>([
+    [
+      'one of two is listed, all variables are known',
+      ['PLATFORM_SECRET_A'],
+      false,
+      { backend: 'env', found: new Set(['a']) },
+    ],
+    ['one of two is listed, others may be hidden', ['PLATFORM_SECRET_A'], true, { backend: 'none' }],
+    [
+      'both are listed',
+      ['PLATFORM_SECRET_A', 'PLATFORM_SECRET_B_C'],
+      true,
+      { backend: 'env', found: new Set(['a', 'b-c']) },
+    ],
+    [
+      'one is listed and the others are in files',
+      ['PLATFORM_SECRET_A', 'PLATFORM_SECRET_DIR'],
+      false,
+      { backend: 'none' },
+    ],
+    ['none is listed', ['OTHER'], false, { backend: 'none' }],
+  ])('of secrets by names: %s', async (_name, names, partial, expected) => {
+    const spec = { prompts: { system: '$secret:a', fallback: '$secret:b-c' } };
+    const environment: AgentEnvironment = { kind: 'declared', names: new Set(names), partial };
+    expect((await gather(inputOf(spec, { environment }))).secrets).toEqual(expected);
+  });
+
+  test('leave out what the caller does not want to be connected to', async () => {
+    const port = await servers.tcp(() => undefined);
+    const spec: Partial<ManifestSpec> = {
+      requires: { services: [{ name: 'db', address: `127.0.0.1:${port}` }] },
+      mcp: { servers: [{ name: 'maps', host: '127.0.0.1', port }] },
+    };
+    const facts = await gather(inputOf(spec, { leaveOut: ['mcp'] }));
+    expect([...facts.reach.keys()]).toEqual(['service:db']);
+  });
+
+  test('ask the model and its fallback where that is wanted', async () => {
+    const port = await servers.http((request, response) => {
+      response.writeHead(request.headers.authorization === 'Bearer good' ? 200 : 401).end();
+    });
+    const model = {
+      provider: 'openai',
+      id: 'gpt-4o',
+      apiKey: '$env:KEY',
+      fallback: { provider: 'openai', id: 'small', apiKey: 'bad' },
+    };
+    const environment = own({ KEY: 'good', OPENAI_BASE_URL: `http://127.0.0.1:${port}/v1` });
+    const facts = await gather(inputOf({ model }, { environment, asksModel: true }));
+    expect(facts.reach).toEqual(
+      new Map<string, unknown>([
+        ['model:openai/gpt-4o', { state: 'reachable', latencyMs }],
+        ['model:openai/small', { state: 'unreachable', reason: expect.stringContaining('rejected') }],
+      ]),
+    );
+  });
+});
+
+describe('the policy engine', () => {
+  test.each<[string, () => Promise<PolicyFacts>, PolicyFacts]>([
+    [
+      'answers',
+      () => Promise.resolve({ state: 'answered', denials: ['x'] }),
+      { state: 'answered', denials: ['x'] },
+    ],
+    ['fails', () => Promise.reject(new Error('refused')), { state: 'unreachable' }],
+    ['hangs', () => new Promise(() => undefined), { state: 'unreachable' }],
+  ])('%s', async (_name, policy, expected) => {
+    const startedAt = performance.now();
+    const facts = await gather(inputOf({}, { policy }));
+    expect(facts.policy).toEqual(expected);
+    expect(performance.now() - startedAt).toBeLessThan(2000);
+  });
+});
+
+describe('gathering', () => {
+  test('against an agent and services that all hang takes less than six seconds', async () => {
+    const hanging = await servers.tcp(() => undefined);
+    const spec = { requires: { services: [{ name: 'db', address: `127.0.0.1:${hanging}` }] } };
+    const startedAt = performance.now();
+    const facts = await gather(inputOf(spec, { upstreamUrl: new URL(`http://127.0.0.1:${hanging}`) }));
+    expect(performance.now() - startedAt).toBeLessThan(6000);
+    expect(facts.health).toEqual({ answered: false, reason: 'no answer within 5 s' });
+    expect(facts.upstream).toEqual({
+      state: 'unreachable',
+      reason: 'it accepts connections but answers no HTTP request',
+    });
+  });
+
+  test('is given up when it is aborted', async () => {
+    const hanging = await servers.tcp(() => undefined);
+    const upstreamUrl = new URL(`http://127.0.0.1:${hanging}`);
+    await expect(gather(inputOf({}, { upstreamUrl, signal: AbortSignal.timeout(50) }))).rejects.toThrow(
+      'timeout',
+    );
+    await expect(
+      gather(inputOf({}, { upstreamUrl, signal: AbortSignal.abort(new Error('closing')) })),
+    ).rejects.toThrow('closing');
+  });
+});

@@ -1,0 +1,303 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import type { RequestListener } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { TestServers } from '../testing/sockets.ts';
+import { probeAgent, probeAgentUsage } from './agent.ts';
+import { httpAnswer, type AnswerWithBody } from './http-answer.ts';
+import { tcpReach } from './tcp-reach.ts';
+
+const servers = new TestServers();
+afterEach(() => servers.close());
+
+const latencyMs = expect.any(Number);
+
+describe('a TCP connection', () => {
+  test('that is accepted', async () => {
+    const port = await servers.tcp(() => undefined);
+    expect(await tcpReach('127.0.0.1', port)).toEqual({ state: 'reachable', latencyMs });
+  });
+
+  test('to a name', async () => {
+    const port = await servers.tcp(() => undefined);
+    expect(await tcpReach('localhost', port)).toEqual({ state: 'reachable', latencyMs });
+  });
+
+  test('that is refused', async () => {
+    const port = await servers.closedPort();
+    expect(await tcpReach('127.0.0.1', port)).toEqual({ state: 'unreachable', reason: 'connection refused' });
+  });
+
+  test.each([
+    ['no.such.host.invalid', 80],
+    ['a b', 80],
+    ['127.0.0.1', 70_000],
+  ])('to %s port %i, which cannot be', async (host, port) => {
+    expect(await tcpReach(host, port)).toEqual({ state: 'unreachable', reason: expect.any(String) });
+  });
+
+  test('that nobody takes is given up in time', async () => {
+    await using full = await fullListener();
+    const startedAt = performance.now();
+    const reach = await tcpReach('127.0.0.1', full.port, { timeoutMs: 300 });
+    expect(reach).toEqual({ state: 'unreachable', reason: 'no connection within 0.3 s' });
+    expect(performance.now() - startedAt).toBeLessThan(2000);
+  });
+
+  test('is given up when it is aborted', async () => {
+    await using full = await fullListener();
+    const reach = tcpReach('127.0.0.1', full.port, { signal: AbortSignal.timeout(50) });
+    expect(await reach).toEqual({ state: 'unknown', reason: 'the probe was given up' });
+    expect(await tcpReach('127.0.0.1', full.port, { signal: AbortSignal.abort() })).toEqual({
+      state: 'unknown',
+      reason: 'the probe was given up',
+    });
+  });
+});
+
+describe('an HTTP answer', () => {
+  const MAX = 1000;
+  const get = async (port: number, path = '/', timeoutMs = 2000): Promise<AnswerWithBody> =>
+    httpAnswer(new URL(`http://127.0.0.1:${port}${path}`), { maxBytes: MAX, timeoutMs });
+  const answered = (status: number, body: string | null): unknown => ({
+    answered: true,
+    status,
+    latencyMs,
+    body: body === null ? null : Buffer.from(body),
+  });
+
+  test.each<[string, RequestListener, unknown]>([
+    ['with a body', (_request, response) => response.end('{"a":1}'), answered(200, '{"a":1}')],
+    ['without a body', (_request, response) => response.writeHead(204).end(), answered(204, '')],
+    ['that is an error', (_request, response) => response.writeHead(503).end('down'), answered(503, 'down')],
+    [
+      'of the largest size',
+      (_request, response) => response.end('x'.repeat(MAX)),
+      answered(200, 'x'.repeat(MAX)),
+    ],
+    ['one byte larger', (_request, response) => response.end('x'.repeat(MAX + 1)), answered(200, null)],
+    [
+      'that promises more than it sends',
+      (_request, response) => {
+        response.writeHead(200, { 'content-length': 100 }).write('short');
+        setTimeout(() => response.destroy(), 20);
+      },
+      answered(200, null),
+    ],
+    [
+      'after early hints',
+      (_request, response) => {
+        response.writeEarlyHints({ link: '</a>; rel=preload' });
+        response.end('late');
+      },
+      answered(200, 'late'),
+    ],
+  ])('%s', async (_name, handler, expected) => {
+    expect(await get(await servers.http(handler))).toEqual(expected);
+  });
+
+  test('without end is cut off at the limit, and its connection closed', async () => {
+    let closed: Promise<unknown> = Promise.resolve();
+    const port = await servers.http((request, response) => {
+      closed = new Promise((resolve) => request.socket.once('close', resolve));
+      const more = (): void => {
+        while (!response.destroyed && response.write('x'.repeat(500)));
+      };
+      response.on('drain', more);
+      more();
+    });
+    expect(await get(port)).toEqual(answered(200, null));
+    await closed;
+  });
+
+  test('that drips for ever is an answer without a body', async () => {
+    const port = await servers.http((_request, response) => {
+      const timer = setInterval(() => response.write('.'), 20);
+      response.once('close', () => clearInterval(timer));
+    });
+    expect(await get(port, '/', 300)).toEqual(answered(200, null));
+  });
+
+  test('is enough with its head where no body is wanted', async () => {
+    const port = await servers.http((_request, response) => response.writeHead(200).write('never ends'));
+    expect(await httpAnswer(new URL(`http://127.0.0.1:${port}/`))).toEqual(answered(200, null));
+  });
+
+  test('that redirects is not followed', async () => {
+    const asked: (string | undefined)[] = [];
+    const port = await servers.http((request, response) => {
+      asked.push(request.url);
+      response.writeHead(302, { location: '/elsewhere' }).end();
+    });
+    expect(await get(port, '/health')).toEqual(answered(302, ''));
+    expect(asked).toEqual(['/health']);
+  });
+
+  test.each<[string, (socket: Socket) => void, string]>([
+    ['that is no HTTP', (socket) => socket.end('hello there\r\n\r\n'), 'the answer is not valid HTTP'],
+    [
+      'with endless headers',
+      (socket) => socket.write(`HTTP/1.1 200 OK\r\n${'X-A: b\r\n'.repeat(20_000)}`),
+      'the answer is not valid HTTP',
+    ],
+    ['that never comes', () => undefined, 'no answer within 0.3 s'],
+    [
+      'that is a closed connection',
+      (socket) => socket.once('data', () => socket.destroy()),
+      'connection closed without an answer',
+    ],
+    [
+      'that switches protocols',
+      (socket) =>
+        socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'),
+      'it switches protocols (101) instead of answering',
+    ],
+  ])('%s is none', async (_name, onConnection, reason) => {
+    expect(await get(await servers.tcp(onConnection), '/', 300)).toEqual({
+      answered: false,
+      reason,
+      body: null,
+    });
+  });
+
+  test('from nobody', async () => {
+    expect(await get(await servers.closedPort())).toEqual({
+      answered: false,
+      reason: 'connection refused',
+      body: null,
+    });
+  });
+
+  test.each([
+    ['before it began', AbortSignal.abort()],
+    ['under way', AbortSignal.timeout(30)],
+  ])('that is aborted %s', async (_name, signal) => {
+    const port = await servers.tcp(() => undefined);
+    expect(await httpAnswer(new URL(`http://127.0.0.1:${port}/`), { signal })).toEqual({
+      answered: false,
+      reason: 'the probe was given up',
+      body: null,
+    });
+  });
+});
+
+describe("the agent's port", () => {
+  const REPORT = {
+    agentName: 'shop',
+    timestamp: '2026-03-01T12:00:00.000Z',
+    status: 'healthy',
+    summary: { passed: 1, failed: 0, warnings: 0, skipped: 0 },
+    checks: [{ id: 'env:KEY', category: 'env', status: 'pass', severity: 'error' }],
+  };
+  const USAGE = {
+    source: 'agent-sdk',
+    windowStartedAt: '2026-03-01T12:00:00.000Z',
+    models: [],
+    totalTokens: 0,
+    totalCalls: 0,
+  };
+  const agent =
+    (answers: Record<string, string>): RequestListener =>
+    (request, response) => {
+      const body = answers[request.url ?? ''];
+      response.writeHead(body === undefined ? 404 : 200, { 'content-type': 'application/json' }).end(body);
+    };
+  const url = (port: number, path = ''): URL => new URL(`http://127.0.0.1:${port}${path}`);
+  const reachable = { state: 'reachable', latencyMs };
+  const is = (status: number): unknown => ({ answered: true, status, latencyMs });
+
+  test('with everything, under a base path', async () => {
+    const port = await servers.http(
+      agent({
+        '/base/health': '{}',
+        '/base/capabilities': '{"tools":[{"name":"search"}]}',
+        '/base/platform/health': JSON.stringify(REPORT),
+        '/base/platform/usage': JSON.stringify(USAGE),
+      }),
+    );
+    expect(await probeAgent(url(port, '/base/?q=1'))).toEqual({
+      upstream: reachable,
+      health: is(200),
+      capabilities: { answered: true, status: 200, latencyMs, tools: ['search'] },
+      agentReport: { checks: REPORT.checks },
+    });
+    expect(await probeAgentUsage(url(port, '/base/'))).toEqual(USAGE);
+  });
+
+  test('with nothing but an HTTP server', async () => {
+    const port = await servers.http(agent({}));
+    expect(await probeAgent(url(port))).toEqual({
+      upstream: reachable,
+      health: is(404),
+      capabilities: { answered: true, status: 404, latencyMs, tools: null },
+      agentReport: null,
+    });
+    expect(await probeAgentUsage(url(port))).toBeNull();
+  });
+
+  test.each<[string, string]>([
+    ['HTML', '<!doctype html><title>Agent</title>'],
+    ['a catch-all answer', '{"status":"ok"}'],
+    ['broken JSON', '{"tools": ['],
+    ['nothing', ''],
+    ['a report of more than 256 KiB', JSON.stringify({ ...REPORT, padding: 'x'.repeat(256 * 1024) })],
+    ['deep nesting', '['.repeat(60_000)],
+  ])('that answers every path with %s has no report and no list of tools', async (_name, body) => {
+    const port = await servers.http((_request, response) => response.end(body));
+    const facts = await probeAgent(url(port));
+    expect([facts.agentReport, facts.capabilities]).toEqual([
+      null,
+      { answered: true, status: 200, latencyMs, tools: null },
+    ]);
+    expect(await probeAgentUsage(url(port))).toBeNull();
+  });
+
+  test('on which nobody listens', async () => {
+    const none = { answered: false, reason: 'connection refused' };
+    expect(await probeAgent(url(await servers.closedPort()))).toEqual({
+      upstream: { state: 'unreachable', reason: 'connection refused' },
+      health: none,
+      capabilities: { ...none, tools: null },
+      agentReport: null,
+    });
+  });
+
+  test('that accepts connections and never answers is not reachable', async () => {
+    const port = await servers.tcp(() => undefined);
+    const { upstream, health } = await probeAgent(url(port), AbortSignal.timeout(300));
+    expect([upstream, health]).toEqual([
+      { state: 'unreachable', reason: 'it accepts connections but answers no HTTP request' },
+      { answered: false, reason: 'the probe was given up' },
+    ]);
+  });
+});
+
+/** A listener whose queue of connections is full, because its process is stopped: the next connection hangs. */
+async function fullListener(): Promise<AsyncDisposable & { port: number }> {
+  const script =
+    "const s=require('net').createServer();s.listen({port:0,host:'127.0.0.1',backlog:1},()=>console.log(s.address().port))";
+  const child = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const [line] = (await once(child.stdout, 'data')) as [Buffer];
+  const port = Number(line.toString());
+  child.kill('SIGSTOP');
+  const waiting: Socket[] = [];
+  for (let hangs = false; !hangs;) {
+    const socket = connect({ host: '127.0.0.1', port }).on('error', () => undefined);
+    waiting.push(socket);
+    const connected = once(socket, 'connect').then(() => false);
+    hangs = await Promise.race([
+      connected,
+      new Promise<true>((resolve) => setTimeout(() => resolve(true), 200)),
+    ]);
+  }
+  return {
+    port,
+    [Symbol.asyncDispose]: async () => {
+      for (const socket of waiting) socket.destroy();
+      const ended = once(child, 'exit');
+      child.kill('SIGKILL');
+      await ended;
+    },
+  };
+}

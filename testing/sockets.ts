@@ -1,0 +1,48 @@
+import { createServer, type RequestListener } from 'node:http';
+import { createServer as createTcpServer, type AddressInfo, type Server, type Socket } from 'node:net';
+
+/** Servers on free ports of this machine that end together, with every connection. */
+export class TestServers {
+  readonly #servers: Server[] = [];
+  readonly #sockets = new Set<Socket>();
+
+  /** An HTTP server; resolves with its port. */
+  http(handler: RequestListener): Promise<number> {
+    return this.#listen(createServer(handler));
+  }
+
+  /** A TCP server; resolves with its port. */
+  tcp(onConnection: (socket: Socket) => void): Promise<number> {
+    return this.#listen(createTcpServer(onConnection));
+  }
+
+  /** A port of this machine on which nobody listens. */
+  async closedPort(): Promise<number> {
+    const server = createTcpServer();
+    const port = await portOf(server);
+    await new Promise((resolve) => server.close(resolve));
+    return port;
+  }
+
+  async close(): Promise<void> {
+    for (const socket of this.#sockets) socket.destroy();
+    const ended = this.#servers.splice(0).map((server) => new Promise((resolve) => server.close(resolve)));
+    await Promise.all(ended);
+  }
+
+  #listen(server: Server): Promise<number> {
+    this.#servers.push(server);
+    server.on('connection', (socket: Socket) => {
+      this.#sockets.add(socket);
+      // Probes cut connections; that is no failure of the test.
+      socket.on('error', () => undefined);
+      socket.once('close', () => this.#sockets.delete(socket));
+    });
+    return portOf(server);
+  }
+}
+
+async function portOf(server: Server): Promise<number> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return (server.address() as AddressInfo).port;
+}
