@@ -1,0 +1,97 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import {
+  cut,
+  integer,
+  isoTime,
+  list,
+  number,
+  object,
+  parseWith,
+  text,
+  withDefault,
+  type Field,
+} from './fields.ts';
+
+const read = <T>(field: Field<T>, value: unknown): unknown => {
+  const parsed = parseWith(field, value);
+  return parsed.ok ? parsed.value : parsed.errors.map(({ path, message }) => `${path}: ${message}`);
+};
+
+describe('text', () => {
+  test.each<[string, number, string]>([
+    ['short', 10, 'short'],
+    ['exactly', 7, 'exactly'],
+    ['too long', 3, 'too'],
+    ['ab🎉', 3, 'ab'],
+    ['ab🎉', 4, 'ab🎉'],
+  ])('%s cut at %i is %s', (value, max, expected) => {
+    expect(cut(value, max)).toBe(expected);
+  });
+
+  test('cut is never half a character, and never longer', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme' }), fc.nat(20), (value, max) => {
+        const short = cut(value, max);
+        expect(short.isWellFormed()).toBe(true);
+        expect(short.length).toBeLessThanOrEqual(max);
+        expect(value.startsWith(short)).toBe(true);
+      }),
+    );
+  });
+});
+
+describe('a time', () => {
+  test.each<[unknown, unknown]>([
+    ['2026-03-01T12:00:00Z', '2026-03-01T12:00:00.000Z'],
+    ['2026-03-01T12:00Z', '2026-03-01T12:00:00.000Z'],
+    ['2026-03-01T12:00:00.123456+02:00', '2026-03-01T10:00:00.123Z'],
+    ['2026-03-01T12:00:00', [': must be an ISO 8601 time with a time zone']],
+    ['2026-03-01', [': must be an ISO 8601 time with a time zone']],
+    ['2026-13-01T12:00:00Z', [': must be an ISO 8601 time with a time zone']],
+    [1772366400000, [': must be an ISO 8601 time with a time zone']],
+  ])('%j', (value, expected) => {
+    expect(read(isoTime, value)).toEqual(expected);
+  });
+});
+
+describe('numbers', () => {
+  test.each<[string, Field<number>, unknown, unknown]>([
+    ['in range', number({ min: 0, max: 1 }), 0.5, 0.5],
+    ['not a number', number({ min: 0, max: 1 }), Number.NaN, [': must be a number from 0 to 1']],
+    ['a text', number({ min: 0, max: 1 }), '1', [': must be a number from 0 to 1']],
+    ['an integer', integer({ min: 0 }), 3, 3],
+    ['a fraction', integer({ min: 0, max: 5 }), 3.5, [': must be an integer from 0 to 5']],
+    ['beyond what can be counted', integer({ min: 0 }), 2 ** 53, [': must be an integer of at least 0']],
+  ])('%s', (_name, field, value, expected) => {
+    expect(read(field, value)).toEqual(expected);
+  });
+});
+
+describe('an object', () => {
+  const field = object<{ name: string; sizes: number[] }, { note: string }>(
+    { name: text({ max: 5 }), sizes: withDefault(list(integer({ min: 0 }), { max: 2 }), [7]) },
+    { note: text({ max: 5 }) },
+  );
+  test.each<[string, unknown, unknown]>([
+    ['has its members, defaults included', { name: 'a', more: 1 }, { name: 'a', sizes: [7] }],
+    [
+      'takes null for absent where it may be',
+      { name: 'a', sizes: null, note: null },
+      { name: 'a', sizes: [7] },
+    ],
+    [
+      'names the place of each error',
+      { sizes: [1, -1], note: '' },
+      ['name: must be a string', 'sizes[1]: must be an integer of at least 0', 'note: must not be empty'],
+    ],
+    [
+      'refuses a list that is too long',
+      { name: 'a', sizes: [1, 2, 3] },
+      ['sizes: must have at most 2 entries'],
+    ],
+    ['sees no member of a prototype', Object.create({ name: 'a' }), ['name: must be a string']],
+  ])('%s', (_name, value, expected) => {
+    expect(read(field, value)).toEqual(expected);
+  });
+});
