@@ -40,7 +40,9 @@ async function buildProcess([folder, part]) {
     outfile,
     format: 'cjs',
     banner,
+    // Names stay, so that a stack trace can be read.
     minifySyntax: true,
+    minifyWhitespace: true,
   });
   writeFileSync(join(root, `dist/${part}/meta.json`), JSON.stringify(metafile));
   report(outfile);
