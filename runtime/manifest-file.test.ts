@@ -76,6 +76,7 @@ describe('loadManifestFile', () => {
       ok: false,
       file,
       problems: [{ path: '', message, line: 1, column: 1 }],
+      ...(message.startsWith('is empty') ? {} : { unreadable: true }),
     });
   });
 });
@@ -200,7 +201,12 @@ describe('watchManifestFile', () => {
     unlinkSync(file);
     await until(() => told.length === 1);
     expect(told).toEqual([
-      { ok: false, file, problems: [{ path: '', message: 'does not exist', line: 1, column: 1 }] },
+      {
+        ok: false,
+        file,
+        problems: [{ path: '', message: 'does not exist', line: 1, column: 1 }],
+        unreadable: true,
+      },
     ]);
   });
 

@@ -9,7 +9,8 @@ import { MAX_MANIFEST_BYTES, parseManifest } from '../core/manifest/parse-manife
 export type LoadedManifest =
   /** `hash`: SHA-256 of the file, hex. */
   | { ok: true; file: string; manifest: Manifest; hash: string; text: string }
-  | { ok: false; file: string; problems: ManifestProblem[] };
+  /** `unreadable`: there is no text at all, so the one problem is the file's. */
+  | { ok: false; file: string; problems: ManifestProblem[]; unreadable?: true };
 
 /** Reads and parses one manifest file. A file that cannot be read is a problem at 1:1, never an exception. */
 export async function loadManifestFile(path: string): Promise<LoadedManifest> {
@@ -24,7 +25,7 @@ export async function loadManifestFile(path: string): Promise<LoadedManifest> {
 }
 
 function refused(file: string, message: string): LoadedManifest {
-  return { ok: false, file, problems: [{ path: '', message, line: 1, column: 1 }] };
+  return { ok: false, file, problems: [{ path: '', message, line: 1, column: 1 }], unreadable: true };
 }
 
 const REFUSALS: Readonly<Record<string, string>> = {

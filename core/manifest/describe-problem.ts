@@ -10,5 +10,5 @@ export function describeProblem(file: string, problem: ManifestProblem): string 
 
 /** A suggestion may bring its own quotes: the ones that the YAML value needs. */
 function quoted(suggestion: string): string {
-  return suggestion.startsWith('"') ? suggestion : `"${suggestion}"`;
+  return suggestion.startsWith('"') ? suggestion : JSON.stringify(suggestion);
 }

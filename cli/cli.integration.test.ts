@@ -1,0 +1,122 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { manifestText } from '../testing/manifests/manifest-text.ts';
+
+const ROOT = dirname(import.meta.dirname);
+const BUNDLE = join(ROOT, 'dist', 'cli', 'main.js');
+
+let cwd: string;
+let provider: Server;
+let baseUrl: string;
+
+beforeAll(async () => {
+  if (!existsSync(BUNDLE)) throw new Error('dist/cli/main.js is not there: run npm run build');
+  cwd = mkdtempSync(join(tmpdir(), 'cli-bundle-'));
+  writeFileSync(join(cwd, 'good.yaml'), manifestText());
+  writeFileSync(join(cwd, 'bad.yaml'), manifestText('  tols: []\n'));
+  provider = createServer((request, response) =>
+    response.writeHead(request.headers.authorization === 'Bearer sk-right' ? 200 : 401).end('{}'),
+  );
+  await new Promise<void>((resolve) => provider.listen(0, '127.0.0.1', resolve));
+  baseUrl = `http://127.0.0.1:${(provider.address() as AddressInfo).port}`;
+});
+
+afterAll(async () => {
+  provider?.closeAllConnections();
+  await new Promise((resolve) => provider?.close(resolve));
+  rmSync(cwd, { recursive: true, force: true });
+});
+
+interface Ended {
+  output: string;
+  errors: string;
+  exitCode: number | null;
+}
+
+/** The built program as a process of its own, with no environment but `env` and no terminal. */
+function platform(args: string[], env: Record<string, string> = {}): Promise<Ended> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [BUNDLE, ...args], { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
+    const ended: Ended = { output: '', errors: '', exitCode: null };
+    child.stdout.on('data', (chunk: Buffer) => (ended.output += chunk.toString()));
+    child.stderr.on('data', (chunk: Buffer) => (ended.errors += chunk.toString()));
+    child.once('error', reject);
+    child.once('close', (exitCode) => resolve({ ...ended, exitCode }));
+  });
+}
+
+describe('the built platform command', () => {
+  test('prints the version of the package', async () => {
+    const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string };
+    expect(await platform(['--version'])).toEqual({ output: `${version}\n`, errors: '', exitCode: 0 });
+  });
+
+  test('shows help', async () => {
+    const { output, exitCode } = await platform(['--help']);
+    expect(output).toContain('Usage: platform');
+    expect(exitCode).toBe(0);
+  });
+
+  test('names the command that was meant', async () => {
+    expect(await platform(['helth', 'good.yaml'])).toEqual({
+      output: '',
+      errors:
+        "error: unknown command 'helth'\n(Did you mean health?)\n(platform --help shows every command)\n",
+      exitCode: 1,
+    });
+  });
+
+  test('validates', async () => {
+    expect(await platform(['validate', 'good.yaml'])).toEqual({
+      output: 'good.yaml is valid: minimal 1.0.0\n',
+      errors: '',
+      exitCode: 0,
+    });
+    expect(await platform(['validate', 'bad.yaml'])).toEqual({
+      output: 'bad.yaml:12:3 spec.tols: unknown key "tols" (did you mean "tools"?)\n',
+      errors: '1 problem\n',
+      exitCode: 1,
+    });
+  });
+
+  test('writes a manifest without a terminal, and it validates', async () => {
+    expect(await platform(['init', 'new-agent'])).toMatchObject({ exitCode: 0, errors: '' });
+    expect(await platform(['validate', 'new-agent/agent.yaml'])).toMatchObject({ exitCode: 0 });
+    expect(await platform(['init', 'new-agent', '--yes'])).toMatchObject({ exitCode: 1, output: '' });
+  });
+
+  test.each([
+    ['sk-right', 0, 'healthy', { status: 'pass', latencyMs: expect.any(Number) }],
+    ['sk-wrong', 1, 'unhealthy', { status: 'fail', message: 'the key was rejected: openai answered 401' }],
+  ])('asks the model provider with the key: %s', async (key, exitCode, status, model) => {
+    const env = { OPENAI_API_KEY: key, OPENAI_BASE_URL: baseUrl };
+    const ended = await platform(['health', 'good.yaml', '--json'], env);
+    expect({ errors: ended.errors, exitCode: ended.exitCode }).toEqual({ errors: '', exitCode });
+    const report = JSON.parse(ended.output) as { status: string; checks: { id: string }[] };
+    expect(report.status).toBe(status);
+    expect(report.checks.find(({ id }) => id === 'model:openai/gpt-4.1')).toMatchObject(model);
+    expect(ended.output).not.toContain(key);
+  });
+
+  test('prints no colour into a pipe', async () => {
+    const { output } = await platform(['health', 'good.yaml', '--no-model'], { FORCE_COLOR: '1' });
+    expect(output).toContain('env:OPENAI_API_KEY');
+    expect(output).not.toContain('\u001b');
+  });
+
+  test('ends quietly when its reader has seen enough', async () => {
+    const shell = spawn('sh', ['-c', `"$NODE" "$BUNDLE" validate --schema | head -n 1`], {
+      env: { ...process.env, NODE: process.execPath, BUNDLE },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let errors = '';
+    shell.stderr.on('data', (chunk: Buffer) => (errors += chunk.toString()));
+    await new Promise((resolve) => shell.once('close', resolve));
+    expect(errors).toBe('');
+  });
+});

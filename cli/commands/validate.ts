@@ -1,0 +1,47 @@
+import { describeProblem } from '../../core/manifest/describe-problem.ts';
+import { MANIFEST_SCHEMA } from '../../core/manifest/schema.ts';
+import type { LoadedManifest } from '../../runtime/manifest-file.ts';
+import { done, failed, json, type Rendered } from '../rendered.ts';
+
+/** `validate <file>`: valid or every problem with its place. */
+export function renderValidation(loaded: LoadedManifest, options: { json: boolean }): Rendered {
+  if (options.json) return { ...done(json(validationOf(loaded))), exitCode: loaded.ok ? 0 : 1 };
+  if (!loaded.ok) return renderProblems(loaded);
+  const { name, version } = loaded.manifest.metadata;
+  return done(`${loaded.file} is valid: ${name} ${version}\n`);
+}
+
+/** Problems in a file are what was asked for; a file that cannot be read is an error. */
+function renderProblems(loaded: LoadedManifest & { ok: false }): Rendered {
+  const lines = problemLines(loaded);
+  if (loaded.unreadable === true) return failed(lines);
+  const count = loaded.problems.length;
+  return failed(`${count} ${count === 1 ? 'problem' : 'problems'}\n`, lines);
+}
+
+/** One line for each problem, as every command that needs a valid manifest shows them. */
+export function problemLines(loaded: LoadedManifest & { ok: false }): string {
+  return loaded.problems.map((problem) => `${describeProblem(loaded.file, problem)}\n`).join('');
+}
+
+function validationOf(loaded: LoadedManifest): Record<string, unknown> {
+  if (!loaded.ok) return { valid: false, problems: problemObjects(loaded) };
+  const { apiVersion, metadata } = loaded.manifest;
+  return { valid: true, agentName: metadata.name, version: metadata.version, apiVersion, problems: [] };
+}
+
+export function problemObjects(loaded: LoadedManifest & { ok: false }): object[] {
+  return loaded.problems.map(({ path, message, line, column, suggestion }) => ({
+    path,
+    message,
+    file: loaded.file,
+    line,
+    column,
+    ...(suggestion === undefined ? {} : { suggestion }),
+  }));
+}
+
+/** `validate --schema` */
+export function renderSchema(): Rendered {
+  return done(json(MANIFEST_SCHEMA));
+}

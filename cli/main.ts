@@ -1,0 +1,37 @@
+import { createInterface } from 'node:readline/promises';
+import type { Ask } from './context.ts';
+import { runCommandLine } from './program.ts';
+
+/** Asks on the terminal; an ended input (Ctrl-D) rejects. */
+const ask: Ask = async (question, fallback) => {
+  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    const ended = new Promise<never>((_resolve, reject) => {
+      lines.once('close', () => reject(new Error('the input ended')));
+    });
+    const answer = await Promise.race([lines.question(`${question} [${fallback}]: `), ended]);
+    return answer.trim() || fallback;
+  } finally {
+    lines.close();
+  }
+};
+
+async function main(): Promise<void> {
+  // A reader that has seen enough (head) closes the pipe; that is no failure of this program.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+  });
+  const isTerminal = process.stdout.isTTY && process.stdin.isTTY;
+  const { output, errors, exitCode } = await runCommandLine(process.argv.slice(2), {
+    env: process.env,
+    cwd: process.cwd(),
+    now: () => new Date(),
+    color: process.stdout.isTTY && !process.env['NO_COLOR'],
+    ask: isTerminal ? ask : null,
+  });
+  process.exitCode = exitCode;
+  process.stdout.write(output);
+  process.stderr.write(errors);
+}
+
+void main();

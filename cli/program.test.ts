@@ -1,0 +1,378 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { FULL_MANIFEST, manifestText } from '../testing/manifests/manifest-text.ts';
+import { MANIFEST_SCHEMA } from '../core/manifest/schema.ts';
+import type { HealthReport } from '../core/health/health.ts';
+import type { Ask, CliContext } from './context.ts';
+import { runCommandLine } from './program.ts';
+import type { Rendered } from './rendered.ts';
+
+let cwd: string;
+
+beforeEach(() => {
+  cwd = mkdtempSync(join(tmpdir(), 'cli-'));
+});
+
+afterEach(() => rmSync(cwd, { recursive: true, force: true }));
+
+function platform(args: string, context: Partial<CliContext> = {}): Promise<Rendered> {
+  const now = () => new Date('2026-01-02T03:04:05Z');
+  const words = args.split(' ').filter((word) => word !== '');
+  return runCommandLine(words, { env: {}, cwd, now, color: false, ask: null, ...context });
+}
+
+const write = (name: string, text: string | Buffer): void => writeFileSync(join(cwd, name), text);
+
+describe('platform', () => {
+  test.each(['', '--help', 'help'])('"%s" shows every command, and that is no failure', async (args) => {
+    const { output, errors, exitCode } = await platform(args);
+    for (const command of ['validate', 'init', 'health']) expect(output).toContain(`  ${command} `);
+    expect({ errors, exitCode }).toEqual({ errors: '', exitCode: 0 });
+  });
+
+  test.each(['validate', 'init', 'health'])('%s --help has examples and exit codes', async (command) => {
+    const { output, exitCode } = await platform(`${command} --help`);
+    expect(output).toMatch(
+      new RegExp(`Usage: platform ${command}[^]*Examples:\n  \\$ platform ${command}[^]*Exit codes: 0`),
+    );
+    expect(exitCode).toBe(0);
+    expect(await platform(`help ${command}`)).toEqual({ output, errors: '', exitCode: 0 });
+  });
+
+  test('--version prints the version alone', async () => {
+    expect(await platform('--version')).toEqual({ output: '0.0.0-source\n', errors: '', exitCode: 0 });
+  });
+
+  test.each([
+    ['validat agent.yaml', "error: unknown command 'validat'\n(Did you mean validate?)"],
+    ['banana', "error: unknown command 'banana'"],
+    ['validate', "error: missing required argument 'file'"],
+    ['health', "error: missing required argument 'file'"],
+    ['validate a b', "error: too many arguments for 'validate'. Expected 1 argument but got 2: a, b."],
+    ['validate a --jsn', "error: unknown option '--jsn'\n(Did you mean --json?)"],
+    [
+      'health a --fail-on all',
+      "error: option '--fail-on <severity>' argument 'all' is invalid. Allowed choices are error, warning, info.",
+    ],
+    [
+      'health a --format xml',
+      "error: option '--format <format>' argument 'xml' is invalid. Allowed choices are table, json.",
+    ],
+  ])('%s is a wrong command line: %s', async (args, message) => {
+    expect(await platform(args)).toEqual({
+      output: '',
+      errors: `${message}\n(platform --help shows every command)\n`,
+      exitCode: 1,
+    });
+  });
+
+  test('a wrong command line with --json still gives JSON', async () => {
+    const { output, errors, exitCode } = await platform('validate --json');
+    expect(JSON.parse(output)).toEqual({ error: "missing required argument 'file'" });
+    expect(errors).toContain('missing required argument');
+    expect(exitCode).toBe(1);
+  });
+});
+
+const BROKEN = `${manifestText('  tols: []\n')}x-owner: me\n`.replace('1.0.0', '1.0');
+
+describe('platform validate', () => {
+  test('says that a good manifest is valid', async () => {
+    write('agent.yaml', manifestText());
+    expect(await platform('validate agent.yaml')).toEqual({
+      output: 'agent.yaml is valid: minimal 1.0.0\n',
+      errors: '',
+      exitCode: 0,
+    });
+  });
+
+  test('prints a line for each problem that begins with file, line and column', async () => {
+    write('agent.yaml', BROKEN);
+    expect(await platform('validate agent.yaml')).toEqual({
+      output:
+        'agent.yaml:5:12 metadata.version: must be a semantic version such as 1.2.3, is the number 1.0 (did you mean "1.0.0"?)\n' +
+        'agent.yaml:12:3 spec.tols: unknown key "tols" (did you mean "tools"?)\n',
+      errors: '2 problems\n',
+      exitCode: 1,
+    });
+  });
+
+  test('--json of a good manifest', async () => {
+    write('agent.yaml', FULL_MANIFEST);
+    const { output, errors, exitCode } = await platform('validate agent.yaml --json');
+    expect(JSON.parse(output)).toEqual({
+      valid: true,
+      agentName: 'travel-planner',
+      version: '2.3.0-rc.1+build.7',
+      apiVersion: 'platform.io/v1',
+      problems: [],
+    });
+    expect({ errors, exitCode }).toEqual({ errors: '', exitCode: 0 });
+  });
+
+  test('--json of a bad manifest', async () => {
+    write('agent.yaml', BROKEN);
+    const { output, errors, exitCode } = await platform('validate agent.yaml --json');
+    expect(JSON.parse(output)).toEqual({
+      valid: false,
+      problems: [
+        {
+          path: 'metadata.version',
+          message: 'must be a semantic version such as 1.2.3, is the number 1.0',
+          file: 'agent.yaml',
+          line: 5,
+          column: 12,
+          suggestion: '1.0.0',
+        },
+        {
+          path: 'spec.tols',
+          message: 'unknown key "tols"',
+          file: 'agent.yaml',
+          line: 12,
+          column: 3,
+          suggestion: 'tools',
+        },
+      ],
+    });
+    expect({ errors, exitCode }).toEqual({ errors: '', exitCode: 1 });
+  });
+
+  test.each<[string, () => void, Rendered]>([
+    ['missing', () => undefined, { output: '', errors: 'agent.yaml:1:1 does not exist\n', exitCode: 1 }],
+    [
+      'a folder',
+      () => mkdirSync(join(cwd, 'agent.yaml')),
+      { output: '', errors: 'agent.yaml:1:1 is a folder, not a file\n', exitCode: 1 },
+    ],
+    [
+      'binary',
+      () => write('agent.yaml', Buffer.from([0x7f, 0x45, 0x4c, 0x46, 0, 1])),
+      { output: '', errors: 'agent.yaml:1:1 is no text file: a manifest is UTF-8 text\n', exitCode: 1 },
+    ],
+    [
+      'empty',
+      () => write('agent.yaml', ''),
+      {
+        output: 'agent.yaml:1:1 is empty: a manifest has apiVersion, kind, metadata and spec\n',
+        errors: '1 problem\n',
+        exitCode: 1,
+      },
+    ],
+  ])('a file that is %s', async (_what, prepare, expected) => {
+    prepare();
+    expect(await platform('validate agent.yaml')).toEqual(expected);
+    const { output, exitCode } = await platform('validate agent.yaml --json');
+    expect(JSON.parse(output)).toMatchObject({ valid: false, problems: [{ file: 'agent.yaml', line: 1 }] });
+    expect(exitCode).toBe(1);
+  });
+
+  test('--schema prints the JSON Schema, without a file', async () => {
+    const { output, exitCode } = await platform('validate --schema');
+    expect(JSON.parse(output)).toEqual(MANIFEST_SCHEMA);
+    expect(exitCode).toBe(0);
+  });
+});
+
+/** Answers in the order of the questions; an empty one takes what is offered, and after the last one the input ends. */
+function answering(...answers: string[]): Ask {
+  return async (_question, fallback) => {
+    const answer = answers.shift();
+    if (answer === undefined) throw new Error('the input ended');
+    return answer || fallback;
+  };
+}
+
+describe('platform init', () => {
+  const written = (path = 'agent.yaml'): string => readFileSync(join(cwd, path), 'utf8');
+
+  test.each(['init travel --yes', 'init travel'])(
+    '%s writes a valid manifest without questions',
+    async (args) => {
+      expect(await platform(args)).toEqual({
+        output:
+          'wrote travel/agent.yaml\nnext: platform validate travel/agent.yaml, then platform health travel/agent.yaml\n',
+        errors: '',
+        exitCode: 0,
+      });
+      expect((await platform('validate travel/agent.yaml')).output).toBe(
+        'travel/agent.yaml is valid: travel 0.1.0\n',
+      );
+    },
+  );
+
+  test('--yes asks nothing on a terminal either', async () => {
+    const { exitCode } = await platform('init --yes', { ask: answering() });
+    expect(exitCode).toBe(0);
+  });
+
+  test('asks on a terminal, for a name until it is one', async () => {
+    const ask = answering('My Agent', 'trip-planner', 'Plans "trips": all of them\\', 'Anthropic', '');
+    expect((await platform('init .', { ask })).exitCode).toBe(0);
+    expect(written()).toContain('name: trip-planner');
+    expect(written()).toContain('apiKey: $env:ANTHROPIC_API_KEY');
+    const { output } = await platform('validate agent.yaml --json');
+    expect(JSON.parse(output)).toMatchObject({ valid: true, agentName: 'trip-planner' });
+  });
+
+  test.each(['OpenAI\n  evil: true', '9 providers', '💥', '- a', '$foo:x'])(
+    'writes a valid manifest or none whatever the provider is called: %j',
+    async (provider) => {
+      const { exitCode, errors } = await platform('init', { ask: answering('a', '', provider, '') });
+      if (exitCode === 0) expect((await platform('validate agent.yaml')).exitCode).toBe(0);
+      else
+        expect({ errors, exists: existsSync(join(cwd, 'agent.yaml')) }).toEqual({
+          errors: expect.stringContaining('these answers make no manifest: "$foo:" is no kind of reference'),
+          exists: false,
+        });
+    },
+  );
+
+  test('writes nothing when the person ends the questions', async () => {
+    expect(await platform('init', { ask: answering('a') })).toEqual({
+      output: '',
+      errors: 'ended without an answer: nothing was written\n',
+      exitCode: 1,
+    });
+    expect(existsSync(join(cwd, 'agent.yaml'))).toBe(false);
+  });
+
+  test('never overwrites', async () => {
+    write('agent.yaml', 'mine');
+    expect(await platform('init --yes')).toEqual({
+      output: '',
+      errors: 'agent.yaml: is already there and stays as it is: nothing was written\n',
+      exitCode: 1,
+    });
+    expect(written()).toBe('mine');
+  });
+
+  test('names the agent by its folder as far as that is a name', async () => {
+    await platform('init My_Agent(2) --yes');
+    expect(written('My_Agent(2)/agent.yaml')).toContain('name: my-agent-2\n');
+    await platform('init ___ --yes');
+    expect(written('___/agent.yaml')).toContain('name: my-agent\n');
+  });
+
+  test('says why it cannot write', async () => {
+    write('file', '');
+    expect((await platform('init file/below --yes')).errors).toBe(
+      'file/below/agent.yaml: cannot be written: a part of its path is no folder\n',
+    );
+  });
+});
+
+describe('platform health', () => {
+  const MANIFEST = manifestText(`  requires:
+    services: [{ name: cache, type: redis, address: $env:CACHE }]
+  prompts: { system: $file:prompt.md }
+  memory: { shortTerm: { connection: $env:CACHE } }
+  mcp: { servers: [{ name: files, transport: stdio, command: x }] }
+`);
+
+  /** A TCP server while `act` runs. */
+  async function withServer<T>(act: (address: string) => Promise<T>): Promise<T> {
+    const server = createServer((socket) => socket.destroy());
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    try {
+      return await act(`127.0.0.1:${(server.address() as AddressInfo).port}`);
+    } finally {
+      await new Promise((resolve) => server.close(resolve));
+    }
+  }
+
+  const statuses = (output: string): Record<string, string> =>
+    Object.fromEntries((JSON.parse(output) as HealthReport).checks.map(({ id, status }) => [id, status]));
+
+  test('checks from this machine: variables, files, addresses', async () => {
+    write('agent.yaml', MANIFEST);
+    write('prompt.md', 'hello');
+    const result = await withServer((address) =>
+      platform('health agent.yaml --json --no-model', { env: { OPENAI_API_KEY: 'sk-1', CACHE: address } }),
+    );
+    expect(result).toMatchObject({ errors: '', exitCode: 0 });
+    expect(JSON.parse(result.output)).toMatchObject({
+      agentName: 'minimal',
+      timestamp: '2026-01-02T03:04:05.000Z',
+      status: 'healthy',
+    });
+    expect(statuses(result.output)).toEqual({
+      'env:OPENAI_API_KEY': 'pass',
+      'env:CACHE': 'pass',
+      'file:prompt.md': 'pass',
+      'service:cache': 'pass',
+      'memory:shortTerm': 'pass',
+      'mcp:files': 'skip',
+    });
+  });
+
+  test('leaves out what it is told to', async () => {
+    write('agent.yaml', MANIFEST);
+    const { output } = await withServer((address) =>
+      platform('health agent.yaml --format json --no-model --no-memory --no-mcp', {
+        env: { CACHE: address },
+      }),
+    );
+    expect(statuses(output)).toMatchObject({ 'memory:shortTerm': 'skip', 'service:cache': 'pass' });
+  });
+
+  test.each([
+    ['', 1],
+    ['--fail-on error', 1],
+    ['--fail-on info', 1],
+  ])('a missing variable is an error: exit code with "%s" is %i', async (flags, exitCode) => {
+    write('agent.yaml', manifestText());
+    expect((await platform(`health agent.yaml ${flags}`)).exitCode).toBe(exitCode);
+  });
+
+  test.each([
+    ['', 0],
+    ['--fail-on error', 0],
+    ['--fail-on warning', 1],
+    ['--fail-on info', 1],
+  ])('a missing file is a warning: exit code with "%s" is %i', async (flags, exitCode) => {
+    write('agent.yaml', manifestText('  prompts: { system: $file:none.md }\n'));
+    const env = { OPENAI_API_KEY: 'sk-1' };
+    expect((await platform(`health agent.yaml --no-model ${flags}`, { env })).exitCode).toBe(exitCode);
+  });
+
+  test('prints a table with what to do, in colour only where that is wanted', async () => {
+    write('agent.yaml', manifestText());
+    const { output } = await platform('health agent.yaml');
+    expect(output).toBe(`minimal is unhealthy: 0 passed, 1 failed, 0 warnings, 1 skipped
+
+STATUS  CHECK                 SEVERITY  LATENCY  MESSAGE
+fail    env:OPENAI_API_KEY    error              OPENAI_API_KEY is not set in the environment
+skip    model:openai/gpt-4.1  error              it needs env:OPENAI_API_KEY, which failed
+
+What to do:
+  env:OPENAI_API_KEY: Set the environment variable OPENAI_API_KEY for the agent.
+`);
+    const colored = await platform('health agent.yaml', { color: true });
+    expect(colored.output).toContain('\u001b[31mfail\u001b[39m');
+    // eslint-disable-next-line no-control-regex -- the codes are what is taken away
+    expect(colored.output.replaceAll(/\u001b\[\d+m/g, '')).toBe(output);
+  });
+
+  test('shows no control character of a manifest on the terminal', async () => {
+    write('agent.yaml', manifestText('  requires: { services: [{ name: "a\\e[2Jb", address: "x:1" }] }\n'));
+    const { output } = await platform('health agent.yaml --no-model');
+    expect(output).toContain('service:a\ufffd[2Jb');
+    expect(output).not.toContain('\u001b');
+  });
+
+  test('a manifest that is not valid is an error, and JSON where JSON is wanted', async () => {
+    write('agent.yaml', BROKEN);
+    const lines = (await platform('validate agent.yaml')).output;
+    expect(await platform('health agent.yaml')).toEqual({ output: '', errors: lines, exitCode: 1 });
+    const { output, errors, exitCode } = await platform('health agent.yaml --json');
+    expect(JSON.parse(output)).toEqual({
+      error: 'the manifest is not valid',
+      problems: [expect.objectContaining({ line: 5 }), expect.objectContaining({ line: 12 })],
+    });
+    expect({ errors, exitCode }).toEqual({ errors: lines, exitCode: 1 });
+  });
+});
