@@ -1,0 +1,145 @@
+import { X509Certificate } from 'node:crypto';
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { advance, nextStep, TIMING, type Circumstances, type Step } from './advance.ts';
+import { issueAuthority, issueLeaf, type KeyPair } from './issue.ts';
+import { entriesOf, parseTlsState, trustBundle, type TlsState } from './tls-state.ts';
+
+const START = new Date('2026-01-01T00:00:00Z');
+const HOSTS = ['webhook.platform-system.svc'];
+const EMPTY: TlsState = { authority: null, next: null, previous: null, cross: null, leaf: null };
+const days = (count: number) => new Date(START.getTime() + count * 86_400_000);
+
+const at = (now: Date, trusted = '', hosts = HOSTS): Circumstances => ({
+  now,
+  hosts,
+  trusted,
+  timing: TIMING,
+});
+
+describe('the next step', () => {
+  let authority: KeyPair;
+  let other: KeyPair;
+  let leaf: KeyPair;
+  let state: TlsState;
+
+  beforeAll(async () => {
+    authority = await issueAuthority({ now: START, days: TIMING.authorityDays });
+    other = await issueAuthority({ now: START, days: TIMING.authorityDays });
+    leaf = await issueLeaf(authority, HOSTS, { now: START, days: TIMING.leafDays });
+    state = { ...EMPTY, authority, leaf };
+  });
+
+  test.each<[string, () => [TlsState, Circumstances], Step | null]>([
+    ['nothing is there', () => [EMPTY, at(START)], 'create-authority'],
+    ['all is well', () => [state, at(START)], null],
+    ['the authority has ended', () => [state, at(days(3651))], 'create-authority'],
+    ['no leaf', () => [{ ...state, leaf: null }, at(START)], 'issue-leaf'],
+    ['the leaf is of another authority', () => [{ ...state, authority: other }, at(START)], 'issue-leaf'],
+    ['the leaf is for other hosts', () => [state, at(START, '', ['x.svc'])], 'issue-leaf'],
+    ['the leaf has 31 days left', () => [state, at(days(59))], null],
+    ['the leaf has 29 days left', () => [state, at(days(61))], 'issue-leaf'],
+    [
+      'the chain lacks the cross certificate',
+      () => [{ ...state, cross: other.cert }, at(START)],
+      'issue-leaf',
+    ],
+    ['the authority ends within a year', () => [{ ...state }, at(days(3650 - 364))], 'prepare-next'],
+    [
+      'the next authority is made, and not yet trusted',
+      () => [{ ...state, next: other }, at(days(1), authority.cert)],
+      null,
+    ],
+    [
+      'the next authority is trusted since a moment',
+      () => [{ ...state, next: other }, at(START, authority.cert + other.cert)],
+      null,
+    ],
+    [
+      'the next authority is trusted, and settled',
+      () => [{ ...state, next: other }, at(days(1), authority.cert + other.cert)],
+      'promote-next',
+    ],
+    ['a previous authority, and a new leaf', () => [{ ...state, previous: other.cert }, at(START)], null],
+    [
+      'a previous authority, and a settled leaf',
+      () => [{ ...state, previous: other.cert }, at(days(1))],
+      'retire-previous',
+    ],
+  ])('%s', (_case, given, step) => {
+    expect(nextStep(...given())).toBe(step);
+  });
+});
+
+test('a whole rotation never shows a leaf that the bundle of the moment, or of the step before, does not trust', async () => {
+  let { state } = await advance(EMPTY, at(START));
+  let trusted = trustBundle(state);
+  const first = state.authority?.cert ?? '';
+  const history: Step[][] = [];
+  // Every minute around the day on which the authority gets old, with the API server one look behind.
+  for (let minute = 0; minute < 8; minute += 1) {
+    const now = new Date(days(3650 - 365).getTime() + (minute + 1) * 60_000);
+    const { state: next, steps } = await advance(state, at(now, trusted));
+    history.push(steps);
+    expect(isTrusted(next.leaf, trusted)).toBe(true);
+    expect(isTrusted(state.leaf, trustBundle(next))).toBe(true);
+    state = next;
+    trusted = trustBundle(next);
+  }
+  expect(history).toEqual([
+    ['prepare-next', 'issue-leaf'],
+    [],
+    ['promote-next', 'issue-leaf'],
+    [],
+    ['retire-previous'],
+    [],
+    [],
+    [],
+  ]);
+  expect(trusted).toBe(state.authority?.cert);
+  expect(trusted).not.toBe(first);
+  // A sidecar that was given the first authority alone still follows the chain.
+  expect(isTrusted(state.leaf, first)).toBe(true);
+});
+
+/** Is the leaf signed by an authority of the bundle, or by one that its own chain ties to the bundle? */
+function isTrusted(leaf: KeyPair | null, bundle: string): boolean {
+  const [own, ...chain] = certificatesIn(leaf?.cert ?? '');
+  const roots = certificatesIn(bundle);
+  const signedBy = (one: X509Certificate, by: X509Certificate[]) => by.some((ca) => one.verify(ca.publicKey));
+  if (!own) return false;
+  return signedBy(own, roots) || chain.some((cross) => signedBy(own, [cross]) && signedBy(cross, roots));
+}
+
+function certificatesIn(pem: string): X509Certificate[] {
+  return (pem.match(/-----BEGIN[^]*?-----END CERTIFICATE-----/g) ?? []).map(
+    (one) => new X509Certificate(one),
+  );
+}
+
+describe('the Secret', () => {
+  test('keeps a state as it is', async () => {
+    const { state } = await advance(EMPTY, at(START));
+    const full = {
+      ...state,
+      next: await issueAuthority({ now: START, days: 1 }),
+      previous: state.authority!.cert,
+    };
+    expect(parseTlsState(entriesOf(full))).toEqual(full);
+    expect(parseTlsState(entriesOf(EMPTY))).toEqual(EMPTY);
+  });
+
+  test.each([
+    ['ca.crt', 'no certificate', 'authority'],
+    ['ca.key', 'no key', 'authority'],
+    ['tls.key', '', 'leaf'],
+  ])('whose %s is "%s" has no %s', async (entry, value, part) => {
+    const { state } = await advance(EMPTY, at(START));
+    expect(parseTlsState({ ...entriesOf(state), [entry]: value })).toEqual({ ...state, [part]: null });
+  });
+
+  test('whose key belongs to another certificate has no leaf', async () => {
+    const [a, b] = await Promise.all([advance(EMPTY, at(START)), advance(EMPTY, at(START))]);
+    const mixed = { ...entriesOf(a.state), 'tls.key': b.state.leaf!.key };
+    expect(parseTlsState(mixed)).toEqual({ ...a.state, leaf: null });
+  });
+});

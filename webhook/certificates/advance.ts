@@ -1,0 +1,143 @@
+import { X509Certificate } from 'node:crypto';
+import { crossSign, issueAuthority, issueLeaf, type KeyPair } from './issue.ts';
+import type { TlsState } from './tls-state.ts';
+
+/** How long certificates live and wait, in days and milliseconds. */
+export interface CertificateTiming {
+  authorityDays: number;
+  /** The next authority is made this long before the end of the present one. */
+  authorityRenewDays: number;
+  leafDays: number;
+  leafRenewDays: number;
+  /** How long a change of trust, or of leaves, is given to reach every API server and replica. */
+  settleMs: number;
+}
+
+export const TIMING: CertificateTiming = {
+  authorityDays: 3650,
+  authorityRenewDays: 365,
+  leafDays: 90,
+  leafRenewDays: 30,
+  settleMs: 120_000,
+};
+
+export interface Circumstances {
+  now: Date;
+  /** Names under which the webhook is reached. */
+  hosts: readonly string[];
+  /** The caBundle that the API server uses at the moment. */
+  trusted: string;
+  timing: CertificateTiming;
+}
+
+export type Step = 'create-authority' | 'prepare-next' | 'promote-next' | 'issue-leaf' | 'retire-previous';
+
+const DAY_MS = 86_400_000;
+/** Certificates are valid from an hour before they were issued. */
+const SKEW_MS = 3_600_000;
+
+/**
+ * The one thing to do next; null: all is well. First row that holds:
+ *
+ * | authority | next authority | leaf | step |
+ * |---|---|---|---|
+ * | none, or ended | | | create-authority |
+ * | | trusted by the API server, and settled | | promote-next |
+ * | ends within authorityRenewDays | none | | prepare-next |
+ * | | | none, of another authority or chain, for other hosts, ends within leafRenewDays | issue-leaf |
+ * | a previous one is still trusted | | settled | retire-previous |
+ */
+export function nextStep(state: TlsState, { now, hosts, trusted, timing }: Circumstances): Step | null {
+  const { authority, next, previous, leaf } = state;
+  if (authority === null || remainingDays(authority.cert, now) <= 0) return 'create-authority';
+  if (next !== null && trusted.includes(next.cert) && ageMs(next.cert, now) >= timing.settleMs)
+    return 'promote-next';
+  if (next === null && remainingDays(authority.cert, now) <= timing.authorityRenewDays) return 'prepare-next';
+  if (!isGoodLeaf(leaf, state, { now, hosts, timing })) return 'issue-leaf';
+  if (previous !== null && leaf !== null && ageMs(leaf.cert, now) >= timing.settleMs)
+    return 'retire-previous';
+  return null;
+}
+
+/** Does the leaf serve `hosts` under the state's authority, with its whole chain, for long enough? */
+export function isGoodLeaf(
+  leaf: KeyPair | null,
+  state: TlsState,
+  { now, hosts, timing }: Pick<Circumstances, 'now' | 'hosts' | 'timing'>,
+): boolean {
+  if (leaf === null || state.authority === null) return false;
+  const certificate = new X509Certificate(leaf.cert);
+  return (
+    certificate.verify(new X509Certificate(state.authority.cert).publicKey) &&
+    leaf.cert === certificate.toString() + usableCross(state, now) &&
+    remainingDays(leaf.cert, now) > timing.leafRenewDays &&
+    hosts.every((host) => certificate.subjectAltName?.split(/, /).some((name) => name.endsWith(`:${host}`)))
+  );
+}
+
+/** A leaf for `hosts` with the chain that old sidecars need. */
+export async function newLeaf(
+  state: TlsState,
+  { now, hosts, timing }: Pick<Circumstances, 'now' | 'hosts' | 'timing'>,
+): Promise<KeyPair> {
+  if (state.authority === null) throw new Error('there is no authority to issue a certificate');
+  const { cert, key } = await issueLeaf(state.authority, hosts, { now, days: timing.leafDays });
+  return { cert: cert + usableCross(state, now), key };
+}
+
+/** Every step that can be taken now, in order. Returns the state itself when there is none. */
+export async function advance(
+  state: TlsState,
+  circumstances: Circumstances,
+): Promise<{ state: TlsState; steps: Step[] }> {
+  const steps: Step[] = [];
+  for (let step = nextStep(state, circumstances); step; step = nextStep(state, circumstances)) {
+    if (steps.includes(step))
+      throw new Error(`certificates do not settle: ${step} follows ${steps.join(', ')}`);
+    steps.push(step);
+    state = await take(step, state, circumstances);
+  }
+  return { state, steps };
+}
+
+async function take(step: Step, state: TlsState, circumstances: Circumstances): Promise<TlsState> {
+  const { now, timing } = circumstances;
+  const { authority, next } = state;
+  switch (step) {
+    case 'create-authority':
+      return {
+        authority: await issueAuthority({ now, days: timing.authorityDays }),
+        next: null,
+        previous: null,
+        cross: null,
+        leaf: null,
+      };
+    case 'prepare-next':
+      return { ...state, next: await issueAuthority({ now, days: timing.authorityDays }) };
+    case 'promote-next':
+      if (authority === null || next === null) throw new Error('promote-next needs two authorities');
+      return {
+        authority: next,
+        next: null,
+        previous: authority.cert,
+        cross: await crossSign(next, authority, now),
+        leaf: null,
+      };
+    case 'issue-leaf':
+      return { ...state, leaf: await newLeaf(state, circumstances) };
+    case 'retire-previous':
+      return { ...state, previous: null };
+  }
+}
+
+function usableCross({ cross }: TlsState, now: Date): string {
+  return cross !== null && remainingDays(cross, now) > 0 ? cross : '';
+}
+
+function remainingDays(cert: string, now: Date): number {
+  return (new X509Certificate(cert).validToDate.getTime() - now.getTime()) / DAY_MS;
+}
+
+function ageMs(cert: string, now: Date): number {
+  return now.getTime() - (new X509Certificate(cert).validFromDate.getTime() + SKEW_MS);
+}

@@ -1,0 +1,93 @@
+import { expect, test } from '@jest/globals';
+import { readConfig } from './config.ts';
+
+const IMAGE = { SIDECAR_IMAGE: 'agent-compliance/sidecar:1.0.0' };
+
+test('the sidecar image is all that has no default', () => {
+  expect(readConfig({})).toEqual({
+    ok: false,
+    problems: [{ name: 'SIDECAR_IMAGE', value: '(unset)', wanted: 'an image reference' }],
+  });
+  expect(readConfig(IMAGE)).toEqual({
+    ok: true,
+    config: {
+      LOG_LEVEL: 'info',
+      LOG_FORMAT: null,
+      PORT: 9443,
+      POD_NAMESPACE: 'platform-system',
+      WEBHOOK_SERVICE: 'agent-compliance-webhook',
+      WEBHOOK_CONFIGURATION: 'agent-compliance',
+      TLS_SECRET: 'agent-compliance-webhook-tls',
+      CONTROL_PLANE_SERVICE: 'agent-compliance-control-plane',
+      CONTROL_PLANE_PORT: 8080,
+      CONTROL_PLANE_TLS_SECRET: 'agent-compliance-control-plane-tls',
+      SIDECAR_IMAGE: 'agent-compliance/sidecar:1.0.0',
+      SIDECAR_IMAGE_PULL_POLICY: 'IfNotPresent',
+      SIDECAR_ALLOWED_IMAGES: [],
+      SIDECAR_CPU_REQUEST: '25m',
+      SIDECAR_CPU_LIMIT: '1',
+      SIDECAR_MEMORY_REQUEST: '96Mi',
+      SIDECAR_MEMORY_LIMIT: '192Mi',
+      SIDECAR_LOG_LEVEL: 'info',
+      HEARTBEAT_SECONDS: 30,
+      POLICY_MODE: 'track',
+      POLICY_MINIMUM_MODE: 'off',
+      KUBECONFIG: null,
+    },
+  });
+});
+
+test('a list of images', () => {
+  const result = readConfig({ ...IMAGE, SIDECAR_ALLOWED_IMAGES: 'a:1, b@sha256:00 ,' });
+  expect(result).toMatchObject({ ok: true, config: { SIDECAR_ALLOWED_IMAGES: ['a:1', 'b@sha256:00'] } });
+});
+
+test.each([
+  ['PORT', '0'],
+  ['POD_NAMESPACE', 'Platform'],
+  ['WEBHOOK_SERVICE', 'a.b'],
+  ['WEBHOOK_CONFIGURATION', 'a_b'],
+  ['TLS_SECRET', '-'],
+  ['CONTROL_PLANE_SERVICE', 'https://x'],
+  ['CONTROL_PLANE_PORT', '70000'],
+  ['CONTROL_PLANE_TLS_SECRET', 'A'],
+  ['SIDECAR_IMAGE', 'two words'],
+  ['SIDECAR_IMAGE_PULL_POLICY', 'always'],
+  ['SIDECAR_ALLOWED_IMAGES', 'good:1,not good'],
+  ['SIDECAR_CPU_REQUEST', 'lots'],
+  ['SIDECAR_CPU_LIMIT', '0'],
+  ['SIDECAR_MEMORY_REQUEST', '1'],
+  ['SIDECAR_MEMORY_LIMIT', '32Mi'],
+  ['SIDECAR_LOG_LEVEL', 'trace'],
+  ['HEARTBEAT_SECONDS', '9'],
+  ['POLICY_MODE', 'block'],
+  ['POLICY_MINIMUM_MODE', 'none'],
+  ['LOG_LEVEL', 'loud'],
+])('%s=%s stops the start and is named', (name, value) => {
+  const result = readConfig({ ...IMAGE, [name]: value });
+  expect(result.ok ? [] : result.problems.map((problem) => [problem.name, problem.value])).toEqual([
+    [name, value],
+  ]);
+});
+
+test('values that are fine alone and wrong together are all named', () => {
+  const result = readConfig({
+    ...IMAGE,
+    SIDECAR_MEMORY_REQUEST: '1Gi',
+    SIDECAR_CPU_LIMIT: '10m',
+    POLICY_MODE: 'track',
+    POLICY_MINIMUM_MODE: 'enforce',
+  });
+  expect(result).toEqual({
+    ok: false,
+    problems: [
+      { name: 'SIDECAR_CPU_REQUEST', value: '25m', wanted: 'at most SIDECAR_CPU_LIMIT, which is 10m' },
+      {
+        name: 'SIDECAR_MEMORY_REQUEST',
+        value: '1Gi',
+        wanted: 'at most SIDECAR_MEMORY_LIMIT, which is 192Mi',
+      },
+      { name: 'POLICY_MODE', value: 'track', wanted: 'at least POLICY_MINIMUM_MODE, which is enforce' },
+    ],
+  });
+});

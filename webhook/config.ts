@@ -1,0 +1,103 @@
+import { ANNOTATIONS, type AnnotationRow } from '../core/injection/annotations.ts';
+import { isDnsLabel, isDnsSubdomain } from '../core/injection/names.ts';
+import { parseQuantity } from '../core/injection/quantity.ts';
+import {
+  integer,
+  LOG_FIELDS,
+  oneOf,
+  optionalText,
+  port,
+  readEnv,
+  type ConfigResult,
+  type EnvField,
+  type EnvFields,
+  type Environment,
+  type EnvProblem,
+} from '../runtime/env.ts';
+
+type ValueOf<F> = F extends EnvField<infer T> ? T : never;
+
+const name = (fallback: string, accepts: (raw: string) => boolean): EnvField<string> => ({
+  wanted: `the name of a Kubernetes object (default ${fallback})`,
+  parse: (raw = fallback) => (accepts(raw) ? { ok: true, value: raw } : { ok: false }),
+});
+
+/** What an annotation accepts, the chart's default for it must be too. */
+const like = <T extends string>(row: AnnotationRow<T>, fallback: T): EnvField<T> => ({
+  wanted: `${row.allowed} (default ${fallback})`,
+  parse: (raw = fallback) => row.read(raw),
+});
+
+const image: EnvField<string> = {
+  wanted: ANNOTATIONS.image.allowed,
+  parse: (raw) => (raw === undefined ? { ok: false } : ANNOTATIONS.image.read(raw)),
+};
+
+const images: EnvField<string[]> = {
+  wanted: 'image references separated by commas, or unset',
+  parse: (raw = '') => {
+    const list = raw
+      .split(',')
+      .map((item) => item.trim())
+      .filter((item) => item !== '');
+    return list.every((item) => ANNOTATIONS.image.read(item).ok) ? { ok: true, value: list } : { ok: false };
+  },
+};
+
+/** Every variable of the webhook; the reference page is generated from this table. */
+export const WEBHOOK_FIELDS = {
+  ...LOG_FIELDS,
+  PORT: port(9443),
+  POD_NAMESPACE: name('platform-system', isDnsLabel),
+  WEBHOOK_SERVICE: name('agent-compliance-webhook', isDnsLabel),
+  WEBHOOK_CONFIGURATION: name('agent-compliance', isDnsSubdomain),
+  TLS_SECRET: name('agent-compliance-webhook-tls', isDnsSubdomain),
+  CONTROL_PLANE_SERVICE: name('agent-compliance-control-plane', isDnsLabel),
+  CONTROL_PLANE_PORT: port(8080),
+  CONTROL_PLANE_TLS_SECRET: name('agent-compliance-control-plane-tls', isDnsSubdomain),
+  SIDECAR_IMAGE: image,
+  SIDECAR_IMAGE_PULL_POLICY: oneOf(['Always', 'IfNotPresent', 'Never'], 'IfNotPresent'),
+  SIDECAR_ALLOWED_IMAGES: images,
+  SIDECAR_CPU_REQUEST: like(ANNOTATIONS.cpuRequest, '25m'),
+  SIDECAR_CPU_LIMIT: like(ANNOTATIONS.cpuLimit, '1'),
+  SIDECAR_MEMORY_REQUEST: like(ANNOTATIONS.memoryRequest, '96Mi'),
+  SIDECAR_MEMORY_LIMIT: like(ANNOTATIONS.memoryLimit, '192Mi'),
+  SIDECAR_LOG_LEVEL: like(ANNOTATIONS.logLevel, 'info'),
+  HEARTBEAT_SECONDS: integer({ min: 10, max: 3600, default: 30 }),
+  POLICY_MODE: like(ANNOTATIONS.mode, 'track'),
+  POLICY_MINIMUM_MODE: like(ANNOTATIONS.mode, 'off'),
+  KUBECONFIG: optionalText,
+} as const;
+
+export type WebhookConfig = { [K in keyof typeof WEBHOOK_FIELDS]: ValueOf<(typeof WEBHOOK_FIELDS)[K]> };
+
+const MODES = ['off', 'track', 'enforce'] as const;
+
+/** The webhook's environment; wrong values, and values that are wrong together, are all reported at once. */
+export function readConfig(env: Environment): ConfigResult<WebhookConfig> {
+  const result = readEnv(env, WEBHOOK_FIELDS as EnvFields<WebhookConfig>);
+  if (!result.ok) return result;
+  const problems = wrongTogether(result.config);
+  return problems.length > 0 ? { ok: false, problems } : result;
+}
+
+function wrongTogether(config: WebhookConfig): EnvProblem[] {
+  const problems: EnvProblem[] = [];
+  for (const resource of ['CPU', 'MEMORY'] as const) {
+    const request = config[`SIDECAR_${resource}_REQUEST`];
+    const limit = config[`SIDECAR_${resource}_LIMIT`];
+    if ((parseQuantity(request) ?? 0) > (parseQuantity(limit) ?? 0))
+      problems.push({
+        name: `SIDECAR_${resource}_REQUEST`,
+        value: request,
+        wanted: `at most SIDECAR_${resource}_LIMIT, which is ${limit}`,
+      });
+  }
+  if (MODES.indexOf(config.POLICY_MODE) < MODES.indexOf(config.POLICY_MINIMUM_MODE))
+    problems.push({
+      name: 'POLICY_MODE',
+      value: config.POLICY_MODE,
+      wanted: `at least POLICY_MINIMUM_MODE, which is ${config.POLICY_MINIMUM_MODE}`,
+    });
+  return problems;
+}

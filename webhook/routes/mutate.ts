@@ -1,0 +1,110 @@
+import type { Request, Response } from 'express';
+import { decide, type Decision } from '../../core/injection/decide.ts';
+import { inject } from '../../core/injection/inject.ts';
+import { parseReview, type PodReview } from '../../core/injection/parse-review.ts';
+import { patchBetween } from '../../core/injection/patch.ts';
+import type { Pod } from '../../core/injection/pod.ts';
+import type { InjectionSettings } from '../../core/injection/settings.ts';
+import { jsonBody, type Route } from '../../runtime/http-app.ts';
+import { Problem } from '../../runtime/problem.ts';
+import type { WebhookContext } from '../context.ts';
+
+/** The API server keeps no object over 1.5 MiB, and a review carries one. */
+const BODY_LIMIT = 3 * 2 ** 20;
+const PATH = '/mutate/pod';
+
+/** `response` of an AdmissionReview. */
+type Answer = { uid: string; allowed: boolean } & Record<string, unknown>;
+
+export function mutateRoutes(context: WebhookContext): Route[] {
+  const { clock, metrics } = context;
+  const decisions = metrics.counter(
+    'platform_webhook_decisions_total',
+    'Pods by what became of them and why.',
+  );
+  const requests = metrics.counter(
+    'controller_runtime_webhook_requests_total',
+    'Admission requests by status code.',
+  );
+  const latency = metrics.histogram(
+    'controller_runtime_webhook_latency_seconds',
+    'Time to answer an admission request.',
+    [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5],
+  );
+
+  function measure(_request: Request, response: Response, next: () => void): void {
+    const started = clock.monotonicMs();
+    response.once('close', () => {
+      requests.add({ webhook: PATH, code: String(response.statusCode) });
+      latency.observe((clock.monotonicMs() - started) / 1000, { webhook: PATH });
+    });
+    next();
+  }
+
+  function mutate(request: Request, response: Response): void {
+    const parsed = parseReview(request.body);
+    if (!parsed.ok) throw new Problem(400, parsed.problem);
+    const settings = context.settings();
+    // The guard policy refuses the pod then, and says that the injector did not answer.
+    if (settings === null) throw new Problem(503, context.unready() ?? 'this process is not ready');
+    const { review } = parsed;
+    const decision = review.pod && decide(review.pod, settings);
+    if (review.pod && decision) {
+      decisions.add(labelsOf(decision));
+      logDecision(context, review, decision);
+    }
+    response.json({
+      apiVersion: 'admission.k8s.io/v1',
+      kind: 'AdmissionReview',
+      response:
+        review.pod && decision
+          ? answerOf(review.uid, review.pod, decision, settings)
+          : { uid: review.uid, allowed: true },
+    });
+  }
+
+  return [{ method: 'POST', path: PATH, handlers: [measure, jsonBody(BODY_LIMIT), mutate] }];
+}
+
+function answerOf(uid: string, pod: Pod, decision: Decision, settings: InjectionSettings): Answer {
+  if (decision.action === 'skip') return { uid, allowed: true };
+  if (decision.action === 'refuse')
+    return {
+      uid,
+      allowed: false,
+      status: { status: 'Failure', code: 422, reason: 'Invalid', message: messageOf(decision) },
+    };
+  const patch = patchBetween(pod, inject(pod, decision.plan, settings));
+  return {
+    uid,
+    allowed: true,
+    ...(decision.warnings.length > 0 && { warnings: decision.warnings }),
+    ...(patch.length > 0 && {
+      patchType: 'JSONPatch',
+      patch: Buffer.from(JSON.stringify(patch)).toString('base64'),
+    }),
+  };
+}
+
+function messageOf(decision: Extract<Decision, { action: 'refuse' }>): string {
+  return decision.refusals.map((refusal) => refusal.message).join('; ');
+}
+
+function labelsOf(decision: Decision): Record<string, string> {
+  if (decision.action === 'inject') return { action: 'inject', code: '' };
+  if (decision.action === 'skip') return { action: 'skip', code: decision.code };
+  return { action: 'refuse', code: decision.refusals[0]?.code ?? '' };
+}
+
+function logDecision({ logger }: WebhookContext, review: PodReview, decision: Decision): void {
+  const about = {
+    namespace: review.namespace,
+    pod: review.pod?.metadata?.name ?? `${review.pod?.metadata?.generateName ?? ''}*`,
+    dryRun: review.dryRun,
+  };
+  if (decision.action === 'inject')
+    logger.info('injects', { ...about, agent: decision.plan.agentName, mode: decision.plan.mode });
+  else if (decision.action === 'refuse')
+    logger.warn('refuses', { ...about, codes: decision.refusals.map((refusal) => refusal.code) });
+  else logger.debug('skips', { ...about, code: decision.code });
+}

@@ -1,0 +1,105 @@
+import type { Server } from 'node:https';
+import { createKubeClient } from '../kube/client.ts';
+import { loadClusterAccess } from '../kube/cluster-access.ts';
+import { systemClock, type Clock } from '../runtime/clock.ts';
+import { listen } from '../runtime/http-listener.ts';
+import type { Logger } from '../runtime/logger.ts';
+import { createMetrics, type Metrics } from '../runtime/metrics.ts';
+import type { Running } from '../runtime/run-process.ts';
+import { createWebhookApp } from './app.ts';
+import type { CertificateTiming } from './certificates/advance.ts';
+import { issueAuthority, type KeyPair } from './certificates/issue.ts';
+import { createCertificateKeeper, type CertificateKeeper } from './certificates/keeper.ts';
+import type { WebhookConfig } from './config.ts';
+import { hostsOf, settingsOf } from './context.ts';
+
+/** How long requests in flight may take after the stop signal; the API server waits no longer than its time-out. */
+const GRACE_MS = 10_000;
+
+export interface Webhook extends Running {
+  readonly port: number;
+}
+
+export interface StartOptions {
+  clock?: Clock;
+  timing?: CertificateTiming;
+  everyMs?: number;
+}
+
+/** Opens the port, makes the certificates, and answers until `close`. */
+export async function startWebhook(
+  config: WebhookConfig,
+  logger: Logger,
+  signal: AbortSignal,
+  options: StartOptions = {},
+): Promise<Webhook> {
+  const { clock = systemClock, timing, everyMs } = options;
+  const client = createKubeClient({ access: loadClusterAccess(config.KUBECONFIG), part: 'webhook' });
+  const metrics = createMetrics();
+  const settings = settingsOf(config);
+  const namespace = config.POD_NAMESPACE;
+  const keeper = createCertificateKeeper({
+    client,
+    logger,
+    clock,
+    webhook: {
+      secret: { namespace, name: config.TLS_SECRET },
+      hosts: hostsOf(config.WEBHOOK_SERVICE, namespace),
+    },
+    controlPlane: {
+      secret: { namespace, name: config.CONTROL_PLANE_TLS_SECRET },
+      hosts: hostsOf(config.CONTROL_PLANE_SERVICE, namespace),
+    },
+    configuration: config.WEBHOOK_CONFIGURATION,
+    serve: (leaf) => server.setSecureContext(secureContext(leaf)),
+    ...(timing && { timing }),
+    ...(everyMs !== undefined && { everyMs }),
+  });
+  const handler = createWebhookApp({
+    logger,
+    metrics,
+    clock,
+    settings: () => {
+      const ca = keeper.trust();
+      return ca === null ? null : { ...settings, ca };
+    },
+    unready: () => (signal.aborted ? 'this process is stopping' : keeper.unready()),
+  });
+  // Until the real one is there, a certificate that nobody trusts: the kubelet's probes do not ask.
+  const tls = await issueAuthority({ now: clock.now(), days: 1 });
+  const listener = await listen({ handler, port: config.PORT, tls });
+  const server = listener.server as Server;
+  watchTls(server, metrics, keeper);
+  keeper.start();
+  logger.info('listens', { port: listener.port });
+  return {
+    port: listener.port,
+    async close() {
+      await keeper.close();
+      await listener.close(GRACE_MS);
+      await client.close();
+    },
+  };
+}
+
+function secureContext({ cert, key }: KeyPair): { cert: string; key: string; minVersion: 'TLSv1.2' } {
+  return { cert, key, minVersion: 'TLSv1.2' };
+}
+
+function watchTls(server: Server, metrics: Metrics, keeper: CertificateKeeper): void {
+  const errors = metrics.counter(
+    'platform_webhook_tls_errors_total',
+    'TLS handshakes that failed: an API server that does not trust the certificate, for one.',
+  );
+  server.on('tlsClientError', (error: NodeJS.ErrnoException) =>
+    errors.add({ code: error.code ?? 'unknown' }),
+  );
+  metrics.gauge(
+    'platform_webhook_certificate_expiry_seconds',
+    'Unix time at which the served certificate ends.',
+    () => {
+      const end = keeper.expiresAt();
+      return end === null ? [] : [{ value: Math.floor(end.getTime() / 1000) }];
+    },
+  );
+}

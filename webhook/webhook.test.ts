@@ -1,0 +1,187 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { applyPatch } from '../testing/json-patch.ts';
+import { injectionSettings, optedInPod } from '../testing/pods.ts';
+import { decide } from '../core/injection/decide.ts';
+import { inject } from '../core/injection/inject.ts';
+import type { PatchOperation } from '../core/injection/patch.ts';
+import type { InjectionSettings } from '../core/injection/settings.ts';
+import { systemClock } from '../runtime/clock.ts';
+import { listen, type Listener } from '../runtime/http-listener.ts';
+import { silentLogger } from '../runtime/logger.ts';
+import { createMetrics } from '../runtime/metrics.ts';
+import { createWebhookApp } from './app.ts';
+
+let listener: Listener;
+let url: string;
+let settings: InjectionSettings | null = injectionSettings();
+let unready: string | null = null;
+
+beforeAll(async () => {
+  const handler = createWebhookApp({
+    logger: silentLogger,
+    metrics: createMetrics(),
+    clock: systemClock,
+    settings: () => settings,
+    unready: () => unready,
+  });
+  listener = await listen({ handler, port: 0, host: '127.0.0.1' });
+  url = `http://127.0.0.1:${listener.port}`;
+});
+
+afterAll(() => listener.close(0));
+
+const review = (object: unknown, request: Record<string, unknown> = {}) => ({
+  apiVersion: 'admission.k8s.io/v1',
+  kind: 'AdmissionReview',
+  request: {
+    uid: 'u-1',
+    operation: 'CREATE',
+    namespace: 'team-a',
+    kind: { group: '', version: 'v1', kind: 'Pod' },
+    object,
+    ...request,
+  },
+});
+
+interface Body {
+  response: { patch: string; warnings: string[] };
+}
+
+async function post(body: unknown, type = 'application/json') {
+  const response = await fetch(`${url}/mutate/pod?timeout=5s`, {
+    method: 'POST',
+    headers: { 'content-type': type },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+  });
+  return {
+    status: response.status,
+    type: response.headers.get('content-type'),
+    body: (await response.json()) as Body,
+  };
+}
+
+function patchOf(answer: { body: { response: { patch: string } } }): PatchOperation[] {
+  return JSON.parse(Buffer.from(answer.body.response.patch, 'base64').toString('utf8')) as PatchOperation[];
+}
+
+describe('a pod that opts in', () => {
+  test('gets a patch that makes the injected pod of it', async () => {
+    const pod = optedInPod();
+    const decision = decide(pod, injectionSettings());
+    if (decision.action !== 'inject') throw new Error('not injected');
+    const answer = await post(review(pod));
+    expect(answer).toMatchObject({
+      status: 200,
+      body: {
+        apiVersion: 'admission.k8s.io/v1',
+        kind: 'AdmissionReview',
+        response: { uid: 'u-1', allowed: true, patchType: 'JSONPatch' },
+      },
+    });
+    expect(applyPatch(pod, patchOf(answer))).toEqual(inject(pod, decision.plan, injectionSettings()));
+  });
+
+  test('gets the same answer in a dry run', async () => {
+    const [real, dry] = [
+      await post(review(optedInPod())),
+      await post(review(optedInPod(), { dryRun: true })),
+    ];
+    expect(dry).toEqual(real);
+  });
+
+  test('and is injected already needs no patch', async () => {
+    const pod = optedInPod();
+    const injected = applyPatch(pod, patchOf(await post(review(pod))));
+    expect((await post(review(injected))).body.response).toEqual({ uid: 'u-1', allowed: true });
+  });
+
+  test('with an annotation that nobody knows gets a warning', async () => {
+    const { body } = await post(review(optedInPod({ annotations: { 'platform.io/agent-prot': '1' } })));
+    expect(body.response.warnings).toEqual([
+      'annotation platform.io/agent-prot is none that the injector knows; it has no effect',
+    ]);
+  });
+
+  test('and breaks rules is refused with every reason', async () => {
+    const pod = optedInPod({
+      annotations: { 'platform.io/agent-port': '4000' },
+      spec: { hostNetwork: true },
+    });
+    expect((await post(review(pod))).body.response).toEqual({
+      uid: 'u-1',
+      allowed: false,
+      status: {
+        status: 'Failure',
+        code: 422,
+        reason: 'Invalid',
+        message:
+          "a pod with hostNetwork cannot be injected: ports 4000 and 4001 would be taken on the node; the agent's port 4000 is one of the sidecar's (4000, 4001): let it listen elsewhere",
+      },
+    });
+  });
+});
+
+test.each([
+  ['a pod that does not opt in', review({ metadata: { name: 'x' }, spec: { containers: [{ name: 'a' }] } })],
+  ['another kind', review({}, { kind: { group: 'apps', version: 'v1', kind: 'Deployment' } })],
+])('%s is let through untouched', async (_case, body) => {
+  expect((await post(body)).body.response).toEqual({ uid: 'u-1', allowed: true });
+});
+
+describe('a body that is no review', () => {
+  test.each<[string, unknown, number, string]>([
+    ['no JSON', '{"apiVersion":', 400, 'the body is not valid JSON'],
+    ['nothing', '', 400, 'AdmissionReview.apiVersion is missing'],
+    ['a list', [], 400, 'AdmissionReview is not an object'],
+    [
+      'a review without request',
+      { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview' },
+      400,
+      'AdmissionReview.request is missing',
+    ],
+    [
+      'a pod without containers',
+      review({ spec: {} }),
+      400,
+      'AdmissionReview.request.object.spec.containers is missing',
+    ],
+    ['4 MiB', JSON.stringify('x'.repeat(4 * 2 ** 20)), 413, 'the body is larger than this route accepts'],
+  ])('%s gets a problem', async (_case, body, status, detail) => {
+    const answer = await post(body);
+    expect(answer).toMatchObject({ status, body: { status, detail } });
+    expect(answer.type).toMatch(/^application\/problem\+json/);
+  });
+
+  test('of another content type gets a problem too, and the process goes on', async () => {
+    expect(await post('x', 'text/plain')).toMatchObject({ status: 400 });
+    expect((await post(review(optedInPod()))).status).toBe(200);
+  });
+});
+
+test('only POST is taken', async () => {
+  const response = await fetch(`${url}/mutate/pod`);
+  expect([response.status, response.headers.get('allow')]).toEqual([405, 'POST']);
+});
+
+test('health says whether the webhook can answer, and it answers 503 until it has an authority', async () => {
+  const health = async (path: string) => (await fetch(url + path)).status;
+  expect([await health('/livez'), await health('/readyz')]).toEqual([200, 200]);
+  [settings, unready] = [null, 'the serving certificate is not made yet'];
+  try {
+    expect([await health('/livez'), await health('/readyz')]).toEqual([200, 503]);
+    expect(await post(review(optedInPod()))).toMatchObject({
+      status: 503,
+      body: { detail: 'the serving certificate is not made yet' },
+    });
+  } finally {
+    [settings, unready] = [injectionSettings(), null];
+  }
+});
+
+test('decisions are counted by reason', async () => {
+  await post(review(optedInPod({ metadata: { name: '', generateName: 'x-' } })));
+  const text = await (await fetch(`${url}/metrics`)).text();
+  expect(text).toMatch(/platform_webhook_decisions_total\{action="inject",code=""\} \d+/);
+  expect(text).toMatch(/platform_webhook_decisions_total\{action="refuse",code="agent-name-unknown"\} 1/);
+  expect(text).toMatch(/controller_runtime_webhook_requests_total\{webhook="\/mutate\/pod",code="400"\} \d+/);
+});
