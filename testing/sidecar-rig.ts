@@ -3,6 +3,7 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Clock } from '../runtime/clock.ts';
 import type { LogFields, Logger } from '../runtime/logger.ts';
 import { readConfig } from '../sidecar/config.ts';
 import { startSidecar, type RunningSidecar } from '../sidecar/start-sidecar.ts';
@@ -69,6 +70,7 @@ export interface SidecarRigOptions {
   /** Variables beyond UPSTREAM_URL and MANIFEST_PATH; what the agent shares with the sidecar. */
   env?: Record<string, string>;
   graceMs?: number;
+  clock?: Clock;
 }
 
 /** A sidecar in this process, on ports of its own, before an agent on another. */
@@ -96,6 +98,7 @@ export async function startSidecarRig(options: SidecarRigOptions): Promise<Sidec
     env,
     logger,
     graceMs: options.graceMs ?? 0,
+    ...(options.clock && { clock: options.clock }),
   }).catch(async (error: unknown) => {
     await agent.stop();
     await rm(folder, { recursive: true });

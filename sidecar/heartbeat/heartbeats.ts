@@ -34,6 +34,8 @@ export class Heartbeats {
   readonly #stopping = new AbortController();
   #shipped: Shipped | null = null;
   #toldVerdict: string | null = null;
+  /** A heartbeat for it is on its way. */
+  #triggeredFor: string | null = null;
   #acceptedAtMs = -Infinity;
   #isClosing = false;
 
@@ -111,6 +113,7 @@ export class Heartbeats {
     if (shipped === null) return;
     this.#acceptedAtMs = clock.monotonicMs();
     this.#toldVerdict = shipped.verdict;
+    this.#triggeredFor = null;
     audit.windowArrived(shipped.window);
     others.take(reply.othersToday ?? { tokens: 0, costUsd: 0 });
     const { proof, proofRevision } = reply;
@@ -134,16 +137,26 @@ export class Heartbeats {
     }
   }
 
-  /** Sends early when what would be told is not what was told; the rate limit makes the next look do it. */
+  /** Sends early when what would be told is not what was told, as soon as the rate limit allows it. */
   async #look(): Promise<void> {
     const { clock, assessor, proofs } = this.#context;
-    if (this.#isClosing || clock.monotonicMs() - this.#acceptedAtMs < RATE_LIMIT_MS) return;
     try {
       const verdict = verdictOf(await assessor.assessAnew(), proofs.tell());
-      if (this.#toldVerdict !== null && verdict !== this.#toldVerdict) this.#sender.trigger();
+      if (!this.#isNews(verdict)) return;
+      const limitedMs = this.#acceptedAtMs + RATE_LIMIT_MS - clock.monotonicMs();
+      if (limitedMs > 0) await clock.sleep(limitedMs, this.#stopping.signal);
+      if (!this.#isNews(verdict)) return;
+      this.#triggeredFor = verdict;
+      this.#sender.trigger();
     } catch {
       // The process stops while its last probes run.
     }
+  }
+
+  /** Before the first heartbeat has arrived there is one on its way already. */
+  #isNews(verdict: string): boolean {
+    if (this.#isClosing || this.#toldVerdict === null) return false;
+    return verdict !== this.#toldVerdict && verdict !== this.#triggeredFor;
   }
 }
 

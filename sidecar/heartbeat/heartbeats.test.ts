@@ -1,0 +1,309 @@
+import { hostname } from 'node:os';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { parseHeartbeat } from '../../core/heartbeat/parse-heartbeat.ts';
+import type { Heartbeat, HeartbeatReply } from '../../core/heartbeat/heartbeat.ts';
+import { ask, until } from '../../testing/proxy-rig.ts';
+import {
+  manifestText,
+  startSidecarRig,
+  type SidecarRig,
+  type SidecarRigOptions,
+} from '../../testing/sidecar-rig.ts';
+import { SteppingClock } from '../../testing/stepping-clock.ts';
+
+interface Received {
+  heartbeat: Heartbeat;
+  request: IncomingMessage;
+}
+
+/** A control plane that takes every heartbeat, or answers from a list. */
+let plane: Server;
+let received: Received[];
+let answers: (number | HeartbeatReply)[];
+let rig: SidecarRig;
+let clock: SteppingClock;
+
+beforeEach(async () => {
+  received = [];
+  answers = [];
+  clock = new SteppingClock('2026-03-01T10:00:00.000Z', 2);
+  plane = createServer((request, response) => {
+    let text = '';
+    request.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+    request.on('end', () => {
+      received.push({ heartbeat: JSON.parse(text) as Heartbeat, request });
+      const answer = answers.shift() ?? 204;
+      if (typeof answer === 'number') response.writeHead(answer).end();
+      else response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
+    });
+  });
+  await new Promise<void>((resolve) => plane.listen(0, '127.0.0.1', resolve));
+});
+afterEach(async () => {
+  await rig.close();
+  plane.closeAllConnections();
+  await new Promise((resolve) => plane.close(resolve));
+});
+
+const guardrails = { input: [{ type: 'pii-detector' }] };
+
+async function start(options: Partial<SidecarRigOptions> = {}): Promise<void> {
+  const { port } = plane.address() as AddressInfo;
+  rig = await startSidecarRig({
+    manifest: manifestText({ guardrails }),
+    agent: { '/health': 200, '/capabilities': 200 },
+    clock,
+    ...options,
+    env: {
+      OPENAI_API_KEY: 'k',
+      PLATFORM_URL: `http://127.0.0.1:${port}`,
+      PLATFORM_KEY: 'the-key',
+      ...options.env,
+    },
+  });
+  await until(() => received.length === 1, 'the first heartbeat');
+}
+
+const last = (): Heartbeat => received.at(-1)!.heartbeat;
+const chat = async (): Promise<void> => {
+  rig.agent.answers['/chat'] = {
+    object: 'chat.completion',
+    model: 'm',
+    choices: [],
+    usage: { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 },
+  };
+  await ask(rig.sidecar.proxyPort, { path: '/chat' });
+};
+
+test('the first heartbeat goes at once and tells what the routes show', async () => {
+  await start({ env: { POLICY_PROXY_MODE: 'enforce', AGENT_NAME: 'shop' } });
+  const [{ heartbeat, request }] = received as [Received];
+  expect(`${request.method} ${request.url}`).toBe('POST /api/v1/heartbeat');
+  expect(request.headers.authorization).toBe('Bearer the-key');
+  expect(parseHeartbeat(heartbeat)).toMatchObject({ ok: true });
+  const { checks } = await rig.report<{ checks: unknown }>('/health/ready');
+  expect(heartbeat).toEqual({
+    version: 1,
+    instance: hostname(),
+    seq: 1,
+    intervalSeconds: 30,
+    sentAt: '2026-03-01T10:00:00.000Z',
+    source: 'manifest-static',
+    health: expect.objectContaining({ agentName: 'shop', status: 'healthy' }),
+    gap: await rig.report('/gap'),
+    proof: [],
+    proofRevision: 0,
+    usage: { windowStartedAt: '2026-03-01T10:00:00.000Z', models: [], totalTokens: 0, totalCalls: 0 },
+    totals: { tokensToday: 0 },
+    outcomes: { allow: 0, deny: 0, failOpen: 0, notEvaluated: 0 },
+    policyMode: 'enforce',
+    policyState: 'none',
+    manifestHash: expect.stringMatching(/^[0-9a-f]{64}$/),
+    model: { provider: 'openai', id: 'gpt-5' },
+    sidecarVersion: '0.0.0-source',
+    startedAt: '2026-03-01T10:00:00.000Z',
+  });
+  expect(heartbeat.health.checks.map((check) => check.id)).toEqual(
+    (checks as { id: string }[]).map((check) => check.id),
+  );
+});
+
+test('the next one goes after the interval, lengthened by at most a tenth', async () => {
+  await start();
+  await clock.pass(29_000);
+  expect(received).toHaveLength(1);
+  await clock.pass(5_000);
+  expect(received.map(({ heartbeat }) => heartbeat.seq)).toEqual([1, 2]);
+});
+
+describe('a change is told ahead of time', () => {
+  test('an agent that dies and one that comes back', async () => {
+    await start();
+    await rig.agent.stop();
+    await clock.pass(11_000);
+    expect(received).toHaveLength(2);
+    expect(last()).toMatchObject({ health: { status: 'degraded' }, gap: { score: 70 } });
+    await rig.agent.restart();
+    await clock.pass(15_000);
+    expect(received).toHaveLength(3);
+    expect(last()).toMatchObject({ health: { status: 'healthy' }, gap: { score: 100 } });
+  });
+
+  test('a manifest that breaks and one that is good again', async () => {
+    await start();
+    await clock.pass(10_000);
+    await writeFile(rig.manifestPath, 'kind: [');
+    await until(() => rig.log.some(([, message]) => message === 'keeps the last good manifest'));
+    await clock.pass(11_000);
+    expect(last()).toMatchObject({ seq: 2, gap: { score: 80, issues: [{ property: 'manifest.invalid' }] } });
+    const { manifestHash } = last();
+    await writeFile(rig.manifestPath, manifestText({ guardrails }, { description: 'changed' }));
+    await until(() => rig.log.some(([, message]) => message === 'takes the changed manifest'));
+    await clock.pass(11_000);
+    expect(last()).toMatchObject({ seq: 3, gap: { score: 100, issues: [] } });
+    expect(last().manifestHash).not.toBe(manifestHash);
+  });
+
+  test('a proof', async () => {
+    await start();
+    await rig.control('/proof/rule/MEM-01', {
+      method: 'POST',
+      body: '{"verifiedBy":"t","method":"m"}',
+      headers: { 'content-type': 'application/json' },
+    });
+    await clock.pass(11_000);
+    expect(last()).toMatchObject({ seq: 2, proof: [{ ruleId: 'MEM-01' }] });
+  });
+
+  test('but not more often than the control plane takes them', async () => {
+    await start();
+    await rig.agent.stop();
+    await clock.pass(9_000);
+    expect(received).toHaveLength(1);
+  });
+
+  test('and what always moves is no change', async () => {
+    await start();
+    await chat();
+    await clock.pass(25_000);
+    expect(received).toHaveLength(1);
+  });
+});
+
+describe('usage', () => {
+  test('is shipped once, and the totals of the day go on', async () => {
+    await start({
+      manifest: manifestText({
+        guardrails,
+        model: {
+          provider: 'o',
+          id: 'm',
+          apiKey: 'k',
+          costControls: { usdPerMillionTokens: { input: 1e6, output: 1e6 } },
+        },
+      }),
+    });
+    await chat();
+    await clock.pass(34_000);
+    expect(last()).toMatchObject({
+      seq: 2,
+      usage: {
+        totalTokens: 7,
+        totalCalls: 1,
+        models: [{ modelId: 'm', promptTokens: 3, completionTokens: 4 }],
+      },
+      totals: { tokensToday: 7, costTodayUsd: 7 },
+      outcomes: { notEvaluated: 1 },
+    });
+    await clock.pass(34_000);
+    expect(last()).toMatchObject({
+      seq: 3,
+      usage: { totalTokens: 0, totalCalls: 0 },
+      totals: { tokensToday: 7 },
+    });
+  });
+
+  test('of a heartbeat that failed goes with its repeat, and what came since with the next one', async () => {
+    await start();
+    await chat();
+    answers = [500];
+    await clock.pass(33_000);
+    expect(received).toHaveLength(2);
+    await chat();
+    await clock.pass(3_000);
+    expect(received.map(({ heartbeat }) => [heartbeat.seq, heartbeat.usage?.totalTokens])).toEqual([
+      [1, 0],
+      [2, 7],
+      [2, 7],
+    ]);
+    await clock.pass(34_000);
+    expect(last()).toMatchObject({ seq: 3, usage: { totalTokens: 7 }, totals: { tokensToday: 14 } });
+  });
+});
+
+describe('a reply', () => {
+  const record = {
+    ruleId: 'OBS-03',
+    verifiedBy: 'team',
+    method: 'read logs',
+    verifiedAt: '2026-03-01T09:00:00.000Z',
+  };
+
+  test('with proofs replaces what is here, and its revision is told from then on', async () => {
+    await start();
+    answers = [{ proof: [record], proofRevision: 4 }];
+    await clock.pass(34_000);
+    await until(() => received.length === 2);
+    expect(await rig.report('/proof')).toEqual([record]);
+    await clock.pass(34_000);
+    expect(last()).toMatchObject({ proofRevision: 4, proof: [record] });
+  });
+
+  test('with other instances’ totals is kept for the day', async () => {
+    await start();
+    answers = [{ othersToday: { tokens: 123, costUsd: 1 } }];
+    await clock.pass(34_000);
+    const others = async () =>
+      /instances="others"} (\d+)/.exec(await (await rig.control('/metrics')).text())?.[1];
+    expect(await others()).toBe('123');
+    await clock.pass(34_000);
+    expect(await others()).toBe('0');
+  });
+
+  test('with another interval changes it', async () => {
+    await start();
+    answers = [{ intervalSeconds: 60 }];
+    await clock.pass(34_000);
+    expect(received).toHaveLength(2);
+    await clock.pass(55_000);
+    expect(received).toHaveLength(2);
+    await clock.pass(12_000);
+    expect(last()).toMatchObject({ seq: 3, intervalSeconds: 60 });
+  });
+});
+
+test('a control plane that is away is warned of once, and does the agent no harm', async () => {
+  await start();
+  await new Promise((resolve) => {
+    plane.close(resolve);
+    plane.closeAllConnections();
+  });
+  await clock.pass(100_000);
+  await chat();
+  expect(rig.log.filter(([level]) => level === 'warn').map(([, message]) => message)).toEqual([
+    'heartbeat fails',
+  ]);
+  expect(await (await rig.control('/metrics')).text()).toMatch(/platform_sidecar_heartbeat_failures [1-9]/);
+});
+
+test('the token file is read for every heartbeat', async () => {
+  rig = await startSidecarRig({ manifest: manifestText() });
+  const path = join(rig.folder, 'token');
+  await writeFile(path, 'first\n');
+  const other = rig;
+  await start({ env: { PLATFORM_KEY: '', PLATFORM_TOKEN_FILE: path } });
+  await writeFile(path, 'second\n');
+  await clock.pass(34_000);
+  await other.close();
+  expect(received.map(({ request }) => request.headers.authorization)).toEqual([
+    'Bearer first',
+    'Bearer second',
+  ]);
+});
+
+test('the last heartbeat brings the last numbers, and no false alarm about an agent that was stopped too', async () => {
+  await start();
+  await chat();
+  await rig.agent.stop();
+  await rig.sidecar.close();
+  expect(last()).toMatchObject({
+    seq: 2,
+    gap: { score: 100 },
+    usage: { totalTokens: 7 },
+    outcomes: { notEvaluated: 1 },
+  });
+});
