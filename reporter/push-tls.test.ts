@@ -1,0 +1,85 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { issueAuthority, issueLeaf, type KeyPair } from '../webhook/certificates/issue.ts';
+import { createReporter, type Reporter } from './index.ts';
+
+const MANIFEST = {
+  apiVersion: 'platform.io/v1' as const,
+  kind: 'PlatformAgent' as const,
+  metadata: { name: 'shop', version: '1.0.0', description: 'sells' },
+  spec: { model: { provider: 'openai', id: 'gpt', apiKey: '$env:NOT_SET' } },
+};
+
+let folder: string;
+let authority: KeyPair;
+let server: Server;
+let keys: (string | undefined)[];
+let warnings: unknown[];
+let reporter: Reporter;
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'push-tls-'));
+  const validity = { now: new Date(), days: 1 };
+  authority = await issueAuthority(validity);
+  writeFileSync(join(folder, 'ca.pem'), (await issueAuthority(validity)).cert);
+  keys = [];
+  warnings = [];
+  server = createServer(await issueLeaf(authority, ['127.0.0.1'], validity), (request, response) => {
+    request.resume();
+    request.on('end', () => {
+      keys.push(request.headers.authorization);
+      response.writeHead(204).end();
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+});
+
+afterEach(async () => {
+  await reporter.stop();
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+  rmSync(folder, { recursive: true });
+});
+
+async function until(condition: () => boolean): Promise<void> {
+  const deadline = Date.now() + 10_000;
+  while (!condition()) {
+    if (Date.now() > deadline) throw new Error('the condition did not come true');
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+test('the key goes only to a control plane that the CA file vouches for, and the file is read anew for every push', async () => {
+  reporter = createReporter({
+    manifest: MANIFEST,
+    env: {},
+    push: {
+      url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`,
+      key: 'k',
+      caFile: join(folder, 'ca.pem'),
+    },
+    logger: {
+      warn: (_message, fields) => void warnings.push(fields),
+      info: () => undefined,
+      debug: () => undefined,
+    },
+  });
+  reporter.start();
+  await until(() => warnings.length > 0);
+  expect([keys, warnings]).toEqual([
+    [],
+    [
+      expect.objectContaining({
+        kind: 'failed',
+        reason: expect.stringMatching(/^UNABLE_TO_VERIFY_LEAF_SIGNATURE/),
+      }),
+    ],
+  ]);
+  writeFileSync(join(folder, 'ca.pem'), authority.cert);
+  await until(() => keys.length > 0);
+  expect(keys).toEqual(['Bearer k']);
+});
