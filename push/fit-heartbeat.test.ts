@@ -78,7 +78,9 @@ describe('a heartbeat on the wire', () => {
       method: 'x'.repeat(2_048),
       verifiedAt: new Date(Date.UTC(2026, 0, 1 + n)).toISOString(),
     }));
-    const fitted = fitHeartbeat(aHeartbeat({ proof })).heartbeat.proof;
-    expect(fitted).toEqual(proof.slice(-10));
+    const fitted = fitHeartbeat(aHeartbeat({ proof, proofRevision: 7 })).heartbeat;
+    expect(fitted.proof).toEqual(proof.slice(-10));
+    // The receiver takes a rule that is missing at the revision it knows as removed.
+    expect(fitted.proofRevision).toBe(0);
   });
 });

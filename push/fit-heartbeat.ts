@@ -98,7 +98,12 @@ function withoutHalf(heartbeat: Heartbeat): Heartbeat | null {
     },
     {
       size: sizeOf(proof),
-      apply: () => ({ ...heartbeat, proof: worstHalf(proof, (record) => -Date.parse(record.verifiedAt)) }),
+      // With the revision, what is missing would count as removed; without it the list only adds.
+      apply: () => ({
+        ...heartbeat,
+        proof: worstHalf(proof, (record) => -Date.parse(record.verifiedAt)),
+        proofRevision: 0,
+      }),
     },
   ];
   const largest = trims.reduce((a, b) => (b.size > a.size ? b : a));

@@ -13,13 +13,14 @@ import {
   type Field,
   type Parsed,
 } from '../untrusted/fields.ts';
+import { MAX_TOKENS } from '../usage/usage-from-json.ts';
 import type { BehavioralEvent, EventBatch } from './audit-entry.ts';
 
 /** Bounds of `POST /events`: bytes of the body, and events in it. */
 export const EVENT_BATCH_LIMITS = { bytes: 64 * 1024, events: 500 } as const;
 
 const name = text({ max: 500 });
-const count = integer({ min: 0 });
+const count = integer({ min: 0, max: MAX_TOKENS });
 
 /** One row per event variant: how its members read. */
 const VARIANTS: { [T in BehavioralEvent['type']]: Field<Omit<BehavioralEvent & { type: T }, 'type'>> } = {

@@ -199,7 +199,7 @@ describe('a heartbeat that is refused', () => {
         'version: must be one of 1',
         'instance: must not be empty',
         'seq: must be an integer of at least 0',
-        'intervalSeconds: must be an integer from 1 to 86400',
+        'intervalSeconds: must be an integer from 1 to 3600',
         'sentAt: must be an ISO 8601 time with a time zone',
         'source: must be one of manifest-static, agent-sdk',
         'health.status: must be one of healthy, degraded, unhealthy, ready, not-ready',

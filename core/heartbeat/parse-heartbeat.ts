@@ -98,7 +98,7 @@ const heartbeat = object({
   version: withDefault(oneOf([1]), 1),
   instance: withDefault(text({ max: 253 }), 'default'),
   seq: nullable(count),
-  intervalSeconds: withDefault(integer({ min: 1, max: 86_400 }), DEFAULT_INTERVAL_SECONDS),
+  intervalSeconds: withDefault(integer({ min: 1, max: 3600 }), DEFAULT_INTERVAL_SECONDS),
   sentAt: nullable(isoTime),
   source: nullable(source),
   health,

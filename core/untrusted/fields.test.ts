@@ -49,6 +49,8 @@ describe('a time', () => {
     ['2026-03-01T12:00:00', [': must be an ISO 8601 time with a time zone']],
     ['2026-03-01', [': must be an ISO 8601 time with a time zone']],
     ['2026-13-01T12:00:00Z', [': must be an ISO 8601 time with a time zone']],
+    ['9999-12-31T23:59:59-12:00', [': must be an ISO 8601 time with a time zone']],
+    ['0000-01-01T00:00:00+14:00', [': must be an ISO 8601 time with a time zone']],
     [1772366400000, [': must be an ISO 8601 time with a time zone']],
   ])('%j', (value, expected) => {
     expect(read(isoTime, value)).toEqual(expected);

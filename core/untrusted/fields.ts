@@ -88,12 +88,14 @@ export function integer(range: { min: number; max?: number }): Field<number> {
 
 const ISO_TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/;
 
+/** Of `2026-03-01T12:00:00.000Z`; a year beyond 0..9999 makes it longer, and no time for anybody else. */
+const ISO_LENGTH = 24;
+
 /** ISO 8601 with a time zone, normalised to UTC with milliseconds. */
 export const isoTime: Field<string> = (value, path, errors) => {
   const at = typeof value === 'string' && ISO_TIME.test(value) ? Date.parse(value) : Number.NaN;
-  return Number.isNaN(at)
-    ? fail(errors, path, 'must be an ISO 8601 time with a time zone')
-    : new Date(at).toISOString();
+  const time = Number.isNaN(at) ? '' : new Date(at).toISOString();
+  return time.length === ISO_LENGTH ? time : fail(errors, path, 'must be an ISO 8601 time with a time zone');
 };
 
 /** A list; over `max` it is an error, or cut where `cut` says so. */

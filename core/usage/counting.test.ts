@@ -103,13 +103,13 @@ describe('the usage window', () => {
   test('counts invented model names under one', () => {
     const calls = Array.from({ length: 500 }, (_, index) => call(`m${index}`, 1, 0));
     const window = addCalls(emptyWindow(START), calls);
-    expect(window.models).toHaveLength(101);
+    expect(window.models).toHaveLength(100);
     expect(window.models.at(-1)).toEqual({
       modelId: '(other)',
-      promptTokens: 400,
+      promptTokens: 401,
       completionTokens: 0,
-      totalTokens: 400,
-      callCount: 400,
+      totalTokens: 401,
+      callCount: 401,
     });
     expect(window.totalTokens).toBe(500);
   });

@@ -55,6 +55,7 @@ describe('a JSON answer', () => {
     ['without a type', { contentType: undefined }, COMPLETION, null],
     ['that is cut short', {}, COMPLETION.slice(0, -4), { unavailable: 'the body is not whole JSON' }],
     ['that is cut short elsewhere', { path: '/orders' }, COMPLETION.slice(0, -4), null],
+    ['that has no body, as to HEAD', {}, '', null],
     ['of something else', { path: '/orders' }, '{"id":1}', null],
     ['without usage', {}, '{"choices":[]}', { unavailable: 'the answer has no usage' }],
     ['that is gzipped', { contentEncoding: 'gzip' }, COMPLETION, { unavailable: 'content-encoding gzip' }],

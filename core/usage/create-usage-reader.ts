@@ -67,6 +67,7 @@ function jsonReader(modelPath: boolean): UsageReader {
     },
     end() {
       if (bytes > MAX_READ_BYTES) return modelPath ? { unavailable: 'the body is over 1 MiB' } : null;
+      if (bytes === 0) return null;
       const parsed = parseJson(new TextDecoder().decode(store.subarray(0, bytes)));
       if (parsed.ok) return usageFromJson(parsed.value);
       return modelPath ? { unavailable: 'the body is not whole JSON' } : null;

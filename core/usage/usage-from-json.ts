@@ -66,7 +66,7 @@ function tokensOf(usage: Record<string, unknown>): Tokens {
 }
 
 /** One request cannot use more; a larger number is a lie that would spoil every sum after it. */
-const MAX_TOKENS = 1e9;
+export const MAX_TOKENS = 1e9;
 
 function countOf(value: unknown): number | null {
   return Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= MAX_TOKENS

@@ -7,7 +7,7 @@ import type { ModelCall, ModelUsage, UsageWindow } from './usage.ts';
  */
 
 /** Distinct models kept; calls of further ones are counted under one name, so that invented ids cannot fill the memory. */
-const MAX_MODELS = 100;
+const MAX_MODELS = 99;
 const OTHER = '(other)';
 
 export function emptyWindow(startedAt: string): UsageWindow {
