@@ -8,22 +8,27 @@ import { publishedSchema, validatorModule } from './generate-manifest-validator.
 interface Generated {
   /** Path from the repository's root. */
   file: string;
-  content: () => string;
+  content: () => string | Promise<string>;
 }
 
 const GENERATED: Generated[] = [
   { file: 'core/manifest/validate.generated.ts', content: validatorModule },
   { file: 'core/manifest/agent.schema.generated.json', content: publishedSchema },
   { file: 'docs/reference/manifest.md', content: manifestReferencePage },
+  {
+    file: 'docs/reference/cli.md',
+    // Imported late: the command line needs the validator that a row above writes.
+    content: async () => (await import('./generate-cli-page.ts')).cliReferencePage(),
+  },
 ];
 
 const root = dirname(import.meta.dirname);
 
-function generate(check: boolean): number {
+async function generate(check: boolean): Promise<number> {
   const stale: string[] = [];
   for (const { file, content } of GENERATED) {
     const path = join(root, file);
-    const wanted = content();
+    const wanted = await content();
     const found = existsSync(path) ? readFileSync(path, 'utf8') : null;
     if (found === wanted) continue;
     stale.push(file);
@@ -44,5 +49,5 @@ if (flags.some((flag) => flag !== '--check')) {
   console.error('usage: node scripts/generate.ts [--check]');
   process.exitCode = 1;
 } else {
-  process.exitCode = generate(flags.includes('--check'));
+  process.exitCode = await generate(flags.includes('--check'));
 }

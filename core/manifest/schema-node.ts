@@ -15,7 +15,6 @@ export interface SchemaNode {
   const?: string;
   pattern?: string;
   minLength?: number;
-  maxLength?: number;
   minimum?: number;
   maximum?: number;
   if?: SchemaNode;
@@ -23,7 +22,6 @@ export interface SchemaNode {
   else?: SchemaNode;
   anyOf?: SchemaNode[];
   oneOf?: SchemaNode[];
-  not?: SchemaNode;
   /** The value must not be shown in a message. */
   writeOnly?: true;
   /** What is wanted here, in words, for the message of a failed pattern or of a failed choice. */
@@ -95,10 +93,7 @@ export function formatted(
 }
 
 /** A name that the product itself goes by and reads before anything is resolved: no reference. */
-export function identifier(
-  description: string,
-  format: { pattern: string; wanted: string; maxLength?: number },
-): SchemaNode {
+export function identifier(description: string, format: { pattern: string; wanted: string }): SchemaNode {
   return { type: 'string', description, pattern: format.pattern, 'x-wanted': format.wanted };
 }
 

@@ -1,0 +1,34 @@
+import { runCommandLine } from '../cli/program.ts';
+
+const COMMANDS = ['', 'validate', 'init', 'health'];
+
+async function helpOf(command: string): Promise<string> {
+  const { output } = await runCommandLine([...command.split(' ').filter(Boolean), '--help'], {
+    env: {},
+    cwd: '/',
+    now: () => new Date(0),
+    color: false,
+    ask: null,
+  });
+  return [
+    `## \`platform${command === '' ? '' : ` ${command}`}\``,
+    '',
+    '```text',
+    output.trimEnd(),
+    '```',
+    '',
+  ].join('\n');
+}
+
+const INTRODUCTION = `# The command \`platform\`
+
+<!-- Made by scripts/generate.ts from the help of cli/program.ts. Do not edit. -->
+
+What a command finds goes to standard output, errors go to standard error. With \`--json\` standard output is one JSON
+document whatever happens.
+`;
+
+export async function cliReferencePage(): Promise<string> {
+  const sections = await Promise.all(COMMANDS.map(helpOf));
+  return `${[INTRODUCTION, ...sections].join('\n').trimEnd()}\n`;
+}
