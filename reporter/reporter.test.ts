@@ -175,6 +175,14 @@ describe('push mode', () => {
       return parsed.heartbeat;
     });
   };
+  /** Arrived is not yet accepted: what was shipped leaves the ledger with the answer. */
+  const leftToShip = async (reporter: Reporter, tokens: number): Promise<void> => {
+    const deadline = Date.now() + 5_000;
+    while (reporter.getUsage().totalTokens !== tokens) {
+      if (Date.now() > deadline) throw new Error(`${reporter.getUsage().totalTokens} tokens are left`);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+  };
   const aPushingReporter = (): Reporter =>
     aReporter({
       manifest: aManifest({
@@ -229,6 +237,7 @@ describe('push mode', () => {
     reporter.recordUsage('gpt', 10, 0);
     const beforeRetry = reporter.getUsage().totalTokens;
     await pushed(2);
+    await leftToShip(reporter, 10);
     await reporter.stop();
     const beats = await pushed(3);
     expect(beforeRetry).toBe(17);
@@ -242,8 +251,9 @@ describe('push mode', () => {
 
   test('each start counts anew, as a start of its own', async () => {
     const reporter = aPushingReporter();
+    reporter.recordUsage('gpt', 1, 0);
     reporter.start();
-    await pushed(1);
+    await leftToShip(reporter, 0);
     await reporter.stop();
     await pushed(2);
     reporter.start();
