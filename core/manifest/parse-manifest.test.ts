@@ -380,6 +380,20 @@ describe('a mistake under spec', () => {
       ],
     ],
     [
+      'a malformed connection URL, without its password',
+      '  requires:\n    services: [{ type: pg, address: "postgres:/me:s3cret@db" }]\n',
+      [
+        '2:37 spec.requires.services[0].address | must be host:port (port 1 to 65535) or a connection URL such as redis://cache:6379, is "postgres:/me:***@db"',
+      ],
+    ],
+    [
+      'a URL with a password but without its scheme',
+      '  api: { url: "me:s3cret@example.com" }\n',
+      [
+        '1:15 spec.api.url | must be a URL that begins with http://, https://, ws:// or wss://, is "me:***@example.com"',
+      ],
+    ],
+    [
       'a service without any name',
       '  requires:\n    services:\n      - address: redis:6379\n',
       ['3:9 spec.requires.services[0] | a service needs "name" or "type"'],

@@ -1,5 +1,6 @@
 import { nearest } from './nearest.ts';
 import { FORMATS, type SchemaNode } from './schema-node.ts';
+import { holdsPassword } from './wording.ts';
 import type { Located } from './yaml-tree.ts';
 
 type Repair = (text: string) => string;
@@ -42,7 +43,7 @@ const NO = new Set(['no', 'off', 'n', 'false']);
 export function suggestValue(node: SchemaNode, found: Located): string | undefined {
   if (node.writeOnly === true) return undefined;
   const source = found.source;
-  if (source === undefined || source === '' || source.length > 200) return undefined;
+  if (source === undefined || source === '' || source.length > 200 || holdsPassword(source)) return undefined;
   const words = node.enum ?? (node.const === undefined ? [] : [node.const]);
   if (words.length > 0) return nearest(source, words);
   if (node.type === 'boolean') return booleanLike(source);

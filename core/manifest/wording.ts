@@ -1,8 +1,16 @@
 const LONGEST = 60;
 
-/** A piece of the file in a message: quoted, on one line, cut. */
+const PASSWORD_IN_URL = /:[^:@/\s]+@/;
+
+/** Whether a text holds what looks like the password of a connection URL. */
+export function holdsPassword(text: string): boolean {
+  return PASSWORD_IN_URL.test(text);
+}
+
+/** A piece of the file in a message: quoted, on one line, cut. Messages go to logs and reports: no passwords. */
 export function shown(text: string): string {
-  return JSON.stringify(text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text);
+  const safe = text.replaceAll(new RegExp(PASSWORD_IN_URL, 'g'), ':***@');
+  return JSON.stringify(safe.length > LONGEST ? `${safe.slice(0, LONGEST)}…` : safe);
 }
 
 /** `a, b or c` */
