@@ -299,6 +299,20 @@ const template = (agent: string, extra: object = {}) => ({
     expect(await observe('x')).toBeNull();
   }, 60_000);
 
+  test('goes over to a Deployment that is made again under its name', async () => {
+    await deploy('x');
+    const before = await settled('x');
+    await remove(DEPLOYMENTS, 'x');
+    await deploy('x');
+    const uid = (await getObject(client, DEPLOYMENTS, { namespace, name: 'x' }))?.metadata.uid;
+    expect(uid).not.toBe(before.metadata.ownerReferences?.[0]?.uid);
+    const isOwned = async () => (await observe('x'))?.metadata.ownerReferences?.[0]?.uid === uid;
+    await until('the new owner', isOwned);
+    await delay(2_000);
+    expect(await isOwned()).toBe(true);
+    expect(condition(await observe('x'), 'Conflict')?.status).toBe('False');
+  }, 60_000);
+
   test.each<[string, Resource<unknown>, object]>([
     [
       'StatefulSet',

@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { manifestReferencePage } from './generate-manifest-page.ts';
 import { publishedSchema, validatorModule } from './generate-manifest-validator.ts';
+import { chartResourceDefinition, observationReferencePage } from './generate-observation-page.ts';
 
 interface Generated {
   /** Path from the repository's root. */
@@ -15,6 +16,9 @@ const GENERATED: Generated[] = [
   { file: 'core/manifest/validate.generated.ts', content: validatorModule },
   { file: 'core/manifest/agent.schema.generated.json', content: publishedSchema },
   { file: 'docs/reference/manifest.md', content: manifestReferencePage },
+  { file: 'docs/reference/agentobservation.md', content: observationReferencePage },
+  // Helm reads no file outside its chart.
+  { file: 'helm/agent-compliance/files/agentobservations.yaml', content: chartResourceDefinition },
   {
     file: 'docs/reference/cli.md',
     // Imported late: the command line needs the validator that a row above writes.
