@@ -1,0 +1,50 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { createSseData } from './sse-data.ts';
+
+function dataOf(pieces: readonly string[], maxLength = 1000): string[] {
+  const found: string[] = [];
+  const events = createSseData((data) => found.push(data), maxLength);
+  for (const piece of pieces) events.write(piece);
+  events.end();
+  return found;
+}
+
+describe('the data of server-sent events', () => {
+  test.each<[string, string, string[]]>([
+    ['one line', 'data: a\n\n', ['a']],
+    ['without the space', 'data:a\n\n', ['a']],
+    ['two spaces are one of the data', 'data:  a\n\n', [' a']],
+    ['several lines', 'data: a\ndata: b\n\n', ['a\nb']],
+    ['other fields and comments', ': c\nevent: x\nid: 1\ndata: a\nretry: 3\n\n', ['a']],
+    ['no data at all', 'event: x\n\n\n\n', []],
+    ['without the last blank line', 'data: a\n\ndata: b\n', ['a', 'b']],
+    ['without the last line end', 'data: a\n\ndata: b', ['a', 'b']],
+    [
+      'an event that is too long, and none of its other lines',
+      `data: ${'x'.repeat(1001)}\ndata: b\n\ndata: c\n\n`,
+      ['c'],
+    ],
+    ['lines that are too long together', `${'data: xxxxxxxxxx\n'.repeat(100)}data: b\n\ndata: c\n\n`, ['c']],
+    ['a comment that is too long', `: ${'x'.repeat(2000)}\ndata: b\n\ndata: c\n\n`, ['c']],
+    ['short comments without number', `${': keep-alive\n'.repeat(1000)}data: a\n\n`, ['a']],
+  ])('%s', (_name, stream, expected) => {
+    expect(dataOf([stream])).toEqual(expected);
+    expect(dataOf([...stream])).toEqual(expected);
+    expect(dataOf([...stream.replaceAll('\n', '\r\n')])).toEqual(expected);
+    expect(dataOf([...stream.replaceAll('\n', '\r')])).toEqual(expected);
+  });
+
+  test('do not depend on where the stream is cut', () => {
+    const stream = fc
+      .array(fc.constantFrom('data: ', 'data:', 'a', 'b', '\n', '\r', '\r\n', ': c', 'x'.repeat(30)))
+      .map((parts) => parts.join(''));
+    fc.assert(
+      fc.property(stream, fc.integer({ min: 1, max: 5 }), (text, length) => {
+        const pieces = text.match(new RegExp(`[^]{1,${length}}`, 'g')) ?? [];
+        expect(dataOf(pieces, 50)).toEqual(dataOf([text], 50));
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
