@@ -1,0 +1,333 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+import { parse, parseAllDocuments } from 'yaml';
+import { CONTROL_PLANE_FIELDS, readConfig as readControlPlaneConfig } from '../control-plane/config.ts';
+import { whyNoControlPlane } from '../e2e/cluster/control.ts';
+import { run } from '../e2e/cluster/run.ts';
+import { OPERATOR_FIELDS, readConfig as readOperatorConfig } from '../operator/config.ts';
+import { clusterBinary } from '../testing/cluster-binary.ts';
+import { readConfig as readWebhookConfig, WEBHOOK_FIELDS } from '../webhook/config.ts';
+
+const CHART = join(import.meta.dirname, 'agent-compliance');
+const ROOT = join(import.meta.dirname, '..');
+
+/** The members that the tests look at. */
+interface Rendered {
+  kind: string;
+  metadata: {
+    name: string;
+    namespace?: string;
+    labels: Record<string, string>;
+    annotations?: Record<string, string>;
+  };
+  spec?: {
+    template: { spec: { containers: Container[]; securityContext: unknown } };
+    matchConditions: unknown;
+    matchConstraints: { namespaceSelector: unknown };
+    validationActions: string[];
+  };
+  webhooks?: { matchConditions: unknown; namespaceSelector: unknown; clientConfig: { caBundle?: string } }[];
+  rules?: Record<string, string[]>[];
+  data?: unknown;
+  stringData?: unknown;
+}
+
+interface Container {
+  name: string;
+  image: string;
+  env: { name: string; value?: string; valueFrom?: object }[];
+}
+
+const VERSION = (JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string }).version;
+
+const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
+
+const template = (...args: string[]) =>
+  run([
+    ...[clusterBinary('helm'), 'template', 'agent-compliance', CHART, '-n', 'platform-system'],
+    ...['--kube-version', '1.36.0', ...args],
+  ]);
+
+async function render(...set: string[]): Promise<Rendered[]> {
+  const { stdout, stderr, code } = await template(...set.flatMap((value) => ['--set', value]));
+  if (code !== 0) throw new Error(stderr);
+  return parseAllDocuments(stdout)
+    .map((document) => document.toJS() as Rendered | null)
+    .filter((object) => object !== null);
+}
+
+const find = (objects: Rendered[], kind: string, name: string): Rendered => {
+  const found = objects.find((object) => object.kind === kind && object.metadata.name === name);
+  if (!found) throw new Error(`no ${kind} ${name}`);
+  return found;
+};
+
+const containersOf = (objects: Rendered[]): Container[] =>
+  objects
+    .filter((object) => object.kind === 'Deployment')
+    .flatMap((object) => object.spec?.template.spec.containers ?? []);
+
+test('the chart has the version of the package and the CRD of crds/', () => {
+  const { version, appVersion } = parse(read('helm/agent-compliance/Chart.yaml')) as Record<string, string>;
+  expect([version, appVersion]).toEqual([VERSION, VERSION]);
+  expect(read('helm/agent-compliance/files/agentobservations.yaml')).toBe(
+    read('crds/agentobservations.yaml'),
+  );
+});
+
+(whyNoControlPlane() ? describe.skip : describe)('the chart', () => {
+  test('lints without a warning', () => {
+    const output = execFileSync(clusterBinary('helm'), ['lint', '--strict', '--quiet', CHART], {
+      encoding: 'utf8',
+    });
+    expect(output.trim()).toBe('');
+  });
+
+  test('renders these objects', async () => {
+    const objects = await render();
+    expect(objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`).sort()).toEqual([
+      'ClusterRole agent-compliance-control-plane',
+      'ClusterRole agent-compliance-edit',
+      'ClusterRole agent-compliance-operator',
+      'ClusterRole agent-compliance-view',
+      'ClusterRole agent-compliance-webhook',
+      'ClusterRoleBinding agent-compliance-control-plane',
+      'ClusterRoleBinding agent-compliance-operator',
+      'ClusterRoleBinding agent-compliance-webhook',
+      'CustomResourceDefinition agentobservations.platform.io',
+      'Deployment agent-compliance-control-plane',
+      'Deployment agent-compliance-operator',
+      'Deployment agent-compliance-webhook',
+      'Lease platform-operator',
+      'MutatingWebhookConfiguration agent-compliance',
+      'Namespace platform-remote',
+      'PodDisruptionBudget agent-compliance-webhook',
+      'Role agent-compliance-control-plane',
+      'Role agent-compliance-operator',
+      'Role agent-compliance-webhook',
+      'RoleBinding agent-compliance-control-plane',
+      'RoleBinding agent-compliance-operator',
+      'RoleBinding agent-compliance-webhook',
+      'Secret agent-compliance-control-plane-tls',
+      'Secret agent-compliance-webhook-tls',
+      'Service agent-compliance-control-plane',
+      'Service agent-compliance-operator',
+      'Service agent-compliance-webhook',
+      'ServiceAccount agent-compliance-control-plane',
+      'ServiceAccount agent-compliance-operator',
+      'ServiceAccount agent-compliance-webhook',
+      'ValidatingAdmissionPolicy agent-compliance-guard',
+      'ValidatingAdmissionPolicyBinding agent-compliance-guard',
+    ]);
+    expect(
+      objects.filter(({ metadata }) => metadata.labels['app.kubernetes.io/managed-by'] !== 'Helm'),
+    ).toEqual([]);
+  });
+
+  test('two releases share no name', async () => {
+    const names = async (release: string) => {
+      const { stdout } = await run([
+        ...[clusterBinary('helm'), 'template', release, CHART, '-n', release, '--kube-version', '1.36.0'],
+        ...['--set', 'crds.install=false', '--set', `remote.namespace=${release}-remote`],
+      ]);
+      return parseAllDocuments(stdout)
+        .map((document) => document.toJS() as Rendered | null)
+        .flatMap((object) =>
+          object ? [`${object.kind} ${object.metadata.namespace ?? ''} ${object.metadata.name}`] : [],
+        );
+    };
+    const [one, two] = [await names('one'), await names('two')];
+    expect(one.length).toBe(31);
+    expect(one.filter((name) => two.includes(name))).toEqual([]);
+  });
+
+  test('every container keeps to the restricted profile, has probes, requests and limits', async () => {
+    for (const object of (await render()).filter(({ kind }) => kind === 'Deployment')) {
+      expect(object.spec?.template.spec.securityContext).toMatchObject({
+        runAsNonRoot: true,
+        runAsUser: 65532,
+        seccompProfile: { type: 'RuntimeDefault' },
+      });
+      expect(object.spec?.template.spec.containers).toHaveLength(1);
+      expect(object.spec?.template.spec.containers[0]).toMatchObject({
+        securityContext: {
+          allowPrivilegeEscalation: false,
+          readOnlyRootFilesystem: true,
+          capabilities: { drop: ['ALL'] },
+        },
+        startupProbe: { httpGet: { path: '/livez' } },
+        livenessProbe: { httpGet: { path: '/livez' } },
+        readinessProbe: { httpGet: { path: '/readyz' } },
+        resources: { requests: { cpu: expect.any(String) }, limits: { memory: expect.any(String) } },
+      });
+    }
+  });
+
+  test.each([
+    ['operator', OPERATOR_FIELDS, readOperatorConfig],
+    ['webhook', WEBHOOK_FIELDS, readWebhookConfig],
+    ['control-plane', CONTROL_PLANE_FIELDS, readControlPlaneConfig],
+  ])(
+    'the environment of the %s is one that the process reads, and starts with',
+    async (part, fields, readConfig) => {
+      const { env } = containersOf(await render()).find(({ name }) => name === part)!;
+      const known = [...Object.keys(fields), 'NODE_OPTIONS'];
+      expect(env.map(({ name }) => name).filter((name) => !known.includes(name))).toEqual([]);
+      const given = env.map(({ name, value }): [string, string] => [name, value ?? 'platform-system']);
+      expect(readConfig({ ...Object.fromEntries(given), KUBERNETES_SERVICE_HOST: '10.0.0.1' })).toMatchObject(
+        { ok: true },
+      );
+    },
+  );
+
+  test.each([
+    [[], `agent-compliance/webhook:${VERSION}`, `agent-compliance/sidecar:${VERSION}`],
+    [
+      ['image.registry=r.example/x/'],
+      `r.example/x/agent-compliance/webhook:${VERSION}`,
+      `r.example/x/agent-compliance/sidecar:${VERSION}`,
+    ],
+    [
+      ['webhook.image.tag=dev', 'sidecar.image.tag=dev'],
+      'agent-compliance/webhook:dev',
+      'agent-compliance/sidecar:dev',
+    ],
+    [
+      [
+        `webhook.image.digest=sha256:${'a'.repeat(64)}`,
+        'webhook.image.tag=dev',
+        'sidecar.image.repository=s',
+      ],
+      `agent-compliance/webhook@sha256:${'a'.repeat(64)}`,
+      `s:${VERSION}`,
+    ],
+  ])('images with %j are %s and %s', async (set, image, sidecar) => {
+    const webhook = containersOf(await render(...set)).find(({ name }) => name === 'webhook');
+    expect(webhook?.image).toBe(image);
+    expect(webhook?.env.find(({ name }) => name === 'SIDECAR_IMAGE')?.value).toBe(sidecar);
+  });
+
+  test('no match condition asks for namespaceObject, which is null there', async () => {
+    const objects = await render();
+    const webhook = find(objects, 'MutatingWebhookConfiguration', 'agent-compliance').webhooks?.[0];
+    const policy = find(objects, 'ValidatingAdmissionPolicy', 'agent-compliance-guard').spec;
+    expect(JSON.stringify([webhook?.matchConditions, policy?.matchConditions])).not.toContain(
+      'namespaceObject',
+    );
+    expect(webhook).toMatchObject({
+      failurePolicy: 'Ignore',
+      reinvocationPolicy: 'IfNeeded',
+      timeoutSeconds: 5,
+      sideEffects: 'None',
+      clientConfig: {
+        service: { path: '/mutate/pod', name: 'agent-compliance-webhook', namespace: 'platform-system' },
+      },
+    });
+    expect(webhook?.clientConfig.caBundle).toBeUndefined();
+  });
+
+  test('namespaces can be left out, of the webhook and of the guard alike', async () => {
+    const objects = await render('webhook.excludedNamespaces={legacy}');
+    const webhook = find(objects, 'MutatingWebhookConfiguration', 'agent-compliance');
+    const guard = find(objects, 'ValidatingAdmissionPolicy', 'agent-compliance-guard');
+    const selector = {
+      matchExpressions: [
+        {
+          key: 'kubernetes.io/metadata.name',
+          operator: 'NotIn',
+          values: ['kube-system', 'platform-system', 'legacy'],
+        },
+      ],
+    };
+    expect(webhook.webhooks?.[0]?.namespaceSelector).toEqual(selector);
+    expect(guard.spec?.matchConstraints.namespaceSelector).toEqual(selector);
+  });
+
+  test.each([
+    ['deny', [['Deny']]],
+    ['warn', [['Warn', 'Audit']]],
+    ['off', []],
+  ])('guard.action=%s', async (action, actions) => {
+    const bindings = (await render(`guard.action=${action}`)).filter(
+      ({ kind }) => kind === 'ValidatingAdmissionPolicyBinding',
+    );
+    expect(bindings.map((binding) => binding.spec?.validationActions)).toEqual(actions);
+  });
+
+  test.each<[string[], unknown, string[]]>([
+    [[], { name: 'agent-compliance-admin', key: 'admin-key', optional: true }, []],
+    [
+      ['adminKey.value=k'],
+      { name: 'agent-compliance-admin', key: 'admin-key', optional: true },
+      ['agent-compliance-admin'],
+    ],
+    [
+      ['adminKey.existingSecret=mine', 'adminKey.secretKey=k'],
+      { name: 'mine', key: 'k', optional: false },
+      [],
+    ],
+  ])('the admin key with %j comes from %j', async (set, reference, secrets) => {
+    const objects = await render(...set);
+    const env = containersOf(objects).find(({ name }) => name === 'control-plane')?.env;
+    expect(env?.find(({ name }) => name === 'PLATFORM_ADMIN_KEY')).toEqual({
+      name: 'PLATFORM_ADMIN_KEY',
+      valueFrom: { secretKeyRef: reference },
+    });
+    const made = objects.filter(({ kind, metadata }) => kind === 'Secret' && !metadata.name.endsWith('-tls'));
+    expect(made.map(({ metadata }) => metadata.name)).toEqual(secrets);
+  });
+
+  test('the TLS Secrets and the Lease are empty, so that an upgrade leaves what is in them', async () => {
+    const objects = await render();
+    const filled = objects.filter(
+      (object) =>
+        (object.kind === 'Secret' && (object.data ?? object.stringData) !== undefined) ||
+        (object.kind === 'Lease' && object.spec !== undefined),
+    );
+    expect(filled).toEqual([]);
+  });
+
+  test.each<[string[], (string | undefined)[]]>([
+    [[], ['keep']],
+    [['crds.keep=false'], [undefined]],
+    [['crds.install=false'], []],
+  ])('the CRD with %j', async (set, policies) => {
+    const crds = (await render(...set)).filter(({ kind }) => kind === 'CustomResourceDefinition');
+    expect(crds.map(({ metadata }) => metadata.annotations?.['helm.sh/resource-policy'])).toEqual(policies);
+  });
+
+  test('rights are named one by one, and Secrets by their names', async () => {
+    const roles = (await render()).filter(({ kind }) => kind === 'Role' || kind === 'ClusterRole');
+    for (const { metadata, rules } of roles as (Rendered & { rules: Record<string, string[]>[] })[]) {
+      expect([metadata.name, JSON.stringify(rules)]).not.toEqual([
+        metadata.name,
+        expect.stringContaining('"*"'),
+      ]);
+      const onSecrets = rules.filter((rule) => rule['resources']?.includes('secrets'));
+      expect(onSecrets.filter((rule) => (rule['resourceNames'] ?? []).length === 0)).toEqual([]);
+    }
+  });
+
+  test.each([
+    ['policy.mode=block', "'/policy/mode': value must be one of 'track', 'enforce', 'off'"],
+    ['policy.minimumMode=enforce', "'/policy/mode': value must be 'enforce'"],
+    ['guard.action=maybe', "'/guard/action': value must be one of 'deny', 'warn', 'off'"],
+    ['sidecar.heartbeatSeconds=5', "'/sidecar/heartbeatSeconds': minimum: got 5, want 10"],
+    ['webhook.replicas=0', "'/webhook/replicas': minimum: got 0, want 1"],
+    ['webhok.replicas=1', "'': additional properties 'webhok' not allowed"],
+    ['image.pullPolicy=Sometimes', "'/image/pullPolicy'"],
+    ['operator.image.digest=latest', "'/operator/image/digest'"],
+    ['remote.namespace=Remote', "'/remote/namespace'"],
+  ])('the value %s is refused with its place', async (set, message) => {
+    const { code, stderr } = await template('--set', set);
+    expect(code).toBe(1);
+    expect(stderr).toContain(message);
+  });
+
+  test('an older cluster is refused', async () => {
+    const { stderr } = await template('--kube-version', '1.32.0');
+    expect(stderr).toContain('chart requires kubeVersion: >=1.33.0-0');
+  });
+});
