@@ -21,7 +21,7 @@ function typeOf(node: SchemaNode): string {
   if (node.type === 'array') return `list of ${typeOf(node.items ?? {})}`;
   if (node.properties !== undefined) return 'object';
   if (node.additionalProperties) return `map of ${typeOf(node.additionalProperties)}`;
-  const wanted = node['x-wanted'] ?? node.else?.['x-wanted'];
+  const wanted = node.$comment ?? node.else?.$comment;
   if (wanted !== undefined) return wanted;
   return `${WORDS[node.type ?? 'string']}${rangeOf(node)}`;
 }
@@ -58,7 +58,7 @@ function tableOf({ path, node }: Section): string {
       .trim(),
   );
   const rules = [node, node.then, node.else?.then, node.else?.else]
-    .map((rule) => rule?.['x-wanted'])
+    .map((rule) => rule?.$comment)
     .filter((rule) => rule !== undefined);
   return [
     `## ${path === '' ? 'The document' : `\`${path}\``}`,

@@ -4,7 +4,7 @@ import { MANIFEST_SCHEMA } from '../core/manifest/schema.ts';
 import type { SchemaNode } from '../core/manifest/schema-node.ts';
 
 /** Keywords that say something to people and nothing to the validator; the messages read them from schema.ts. */
-const FOR_PEOPLE = new Set(['$id', '$schema', 'title', 'description', 'default', 'writeOnly', 'x-wanted']);
+const FOR_PEOPLE = new Set(['$id', '$schema', 'title', 'description', 'default', 'writeOnly', '$comment']);
 
 function withoutProse(node: SchemaNode): SchemaNode {
   const bare: Record<string, unknown> = {};

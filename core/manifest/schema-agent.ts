@@ -94,16 +94,16 @@ const mcpServer: SchemaNode = {
     }),
   }),
   if: { properties: { transport: { const: 'stdio' } }, required: ['transport'] },
-  then: { anyOf: [{ required: ['command'] }], 'x-wanted': 'a stdio server needs "command"' },
+  then: { anyOf: [{ required: ['command'] }], $comment: 'a stdio server needs "command"' },
   else: {
     if: { properties: { transport: { enum: ['sse', 'http'] } }, required: ['transport'] },
     then: {
       anyOf: [{ required: ['url'] }, { required: ['host', 'port'] }],
-      'x-wanted': 'an sse or http server needs "url", or "host" and "port"',
+      $comment: 'an sse or http server needs "url", or "host" and "port"',
     },
     else: {
       anyOf: [{ required: ['url'] }, { required: ['host', 'port'] }, { required: ['command'] }],
-      'x-wanted': 'a server needs "url", or "host" and "port", or "command"',
+      $comment: 'a server needs "url", or "host" and "port", or "command"',
     },
   },
 };
@@ -121,7 +121,7 @@ export const memory: SchemaNode = object('What the agent remembers, and where.',
     ttlSeconds: integer('Seconds after which an entry is dropped; the policy compares writes with it.', {
       min: 0,
     }),
-    connection: text('`host:port` or connection URL of the store.'),
+    connection: text('Where the store is: `host:port` or a connection URL.'),
   }),
   longTerm: object('Memory across conversations.', {
     'backend!': filled('Store of the memory.'),

@@ -25,7 +25,7 @@ export interface SchemaNode {
   /** The value must not be shown in a message. */
   writeOnly?: true;
   /** What is wanted here, in words, for the message of a failed pattern or of a failed choice. */
-  'x-wanted'?: string;
+  $comment?: string;
 }
 
 type Properties = Record<string, SchemaNode>;
@@ -88,13 +88,13 @@ export function formatted(
   return {
     ...text(description, fallback),
     if: { pattern: REFERENCE_START },
-    else: { pattern: format.pattern, 'x-wanted': format.wanted },
+    else: { pattern: format.pattern, $comment: format.wanted },
   };
 }
 
 /** A name that the product itself goes by and reads before anything is resolved: no reference. */
 export function identifier(description: string, format: { pattern: string; wanted: string }): SchemaNode {
-  return { type: 'string', description, pattern: format.pattern, 'x-wanted': format.wanted };
+  return { type: 'string', description, pattern: format.pattern, $comment: format.wanted };
 }
 
 /** A word of a closed vocabulary, which the product reads before anything is resolved: no reference. */

@@ -1,3 +1,4 @@
+import { PACKS } from '../audit/rules.ts';
 import { FORMATS, filled, flag, formatted, identifier, integer, list, map, number } from './schema-node.ts';
 import { object, secret, text, word, type SchemaNode } from './schema-node.ts';
 
@@ -16,7 +17,7 @@ export const requires: SchemaNode = object('What must be there for the agent to 
       critical: flag('Whether the agent cannot run without it: its check is then an error.', false),
     }),
     anyOf: [{ required: ['name'] }, { required: ['type'] }],
-    'x-wanted': 'a service needs "name" or "type"',
+    $comment: 'a service needs "name" or "type"',
   }),
   minimumMemoryMB: integer('Least memory in MiB. Declared, not checked.', { min: 1 }),
   nodeVersion: text('Node.js version, such as ">=22". Declared, not checked.'),
@@ -84,17 +85,8 @@ export const observability: SchemaNode = object('How the agent can be watched.',
   }),
 });
 
-export const COMPLIANCE_PACKS = [
-  'owasp-llm-top10',
-  'model-resilience',
-  'memory-hygiene',
-  'evaluation-coverage',
-  'observability',
-  'metadata-quality',
-] as const;
-
 export const compliance: SchemaNode = object('Compliance rules that apply.', {
-  packs: list('Rule packs to audit with; default: all.', word('A rule pack.', COMPLIANCE_PACKS)),
+  packs: list('Rule packs to audit with; default: all.', word('A rule pack.', PACKS)),
   suppressions: list(
     'Rules that somebody decided to leave out, and why.',
     object('One suppression.', {
@@ -144,7 +136,7 @@ const subagentRef: SchemaNode = {
     }),
   }),
   oneOf: [{ required: ['manifest'] }, { required: ['a2a'] }],
-  'x-wanted': 'needs exactly one of "manifest" and "a2a"',
+  $comment: 'needs exactly one of "manifest" and "a2a"',
 };
 
 export const subagents: SchemaNode = list(

@@ -100,7 +100,7 @@ function problemOf(error: ValidationError, { root, place }: Context): ManifestPr
     case 'oneOf':
       return {
         path: formatPath(path),
-        message: objectOf(error)['x-wanted'] ?? 'fits none of the forms that are possible here',
+        message: objectOf(error).$comment ?? 'fits none of the forms that are possible here',
         ...place(keyOffsetAt(root, path)),
       };
     default:
@@ -184,7 +184,7 @@ function valueMessage(node: SchemaNode, found: Located): string {
 function wantedIn(node: SchemaNode): string {
   if (node.const !== undefined) return shown(node.const);
   if (node.enum !== undefined) return oneOf(node.enum);
-  const wanted = node['x-wanted'] ?? node.else?.['x-wanted'];
+  const wanted = node.$comment ?? node.else?.$comment;
   if (node.type === 'string' && wanted !== undefined) return wanted;
   return `${WORDS[node.type ?? 'string']}${rangeOf(node)}`;
 }

@@ -1,0 +1,63 @@
+import { expect, test } from '@jest/globals';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import fc from 'fast-check';
+import { parse } from 'yaml';
+import { FULL_MANIFEST, manifestText } from '../../testing/manifests/manifest-text.ts';
+import published from './agent.schema.generated.json' with { type: 'json' };
+import { MANIFEST_SCHEMA, schemaNodeAt } from './schema.ts';
+import type { SchemaNode } from './schema-node.ts';
+import { validateManifest } from './validate.generated.ts';
+
+test('the published schema is the one that is validated with', () => {
+  expect(published).toEqual(MANIFEST_SCHEMA);
+});
+
+test('the published schema is good JSON Schema 2020-12 to others, and gives the verdict of the generated validator', () => {
+  const validate = new Ajv2020({ strict: true, strictTypes: true, strictRequired: false }).compile(published);
+  const values = fc.oneof(fc.jsonValue(), fc.constantFrom('$env:X', 'http://x', 1, -1, 0.5, true, [], {}));
+  const paths = fc.array(fc.nat(), { minLength: 1, maxLength: 6 });
+  fc.assert(
+    fc.property(fc.constantFrom(FULL_MANIFEST, manifestText()), paths, values, (text, path, value) => {
+      const document: unknown = parse(text);
+      replaceAt(document, path, value);
+      expect(validateManifest(document)).toBe(validate(document));
+    }),
+    { numRuns: 500 },
+  );
+});
+
+/** Replaces what stands at the end of a walk into `document` that takes at each level the member of that number. */
+function replaceAt(document: unknown, [first = 0, ...rest]: number[], value: unknown): void {
+  if (typeof document !== 'object' || document === null) return;
+  const holder = document as Record<string, unknown>;
+  const keys = Object.keys(holder);
+  const key = keys[first % Math.max(keys.length, 1)];
+  if (key === undefined) return;
+  if (rest.length > 0 && typeof holder[key] === 'object') replaceAt(holder[key], rest, value);
+  else holder[key] = value;
+}
+
+function nodesOf(node: SchemaNode): SchemaNode[] {
+  const children = [
+    ...Object.values(node.properties ?? {}),
+    ...(node.items === undefined ? [] : [node.items]),
+  ];
+  return [node, ...children.flatMap(nodesOf)];
+}
+
+test('every property is described, every object is closed but for x- keys or is a map', () => {
+  for (const node of nodesOf(MANIFEST_SCHEMA)) {
+    expect(node.description).toMatch(/^[A-Z].*\.$/s);
+    if (node.type !== 'object') continue;
+    if (node.properties === undefined) expect(node.additionalProperties).toEqual(expect.any(Object));
+    else expect(node).toMatchObject({ additionalProperties: false, patternProperties: { '^x-': true } });
+  }
+});
+
+test.each([
+  ['#', 'Agent manifest'],
+  ['#/properties/metadata/properties/name', undefined],
+  ['#/properties/nothing', undefined],
+])('the node at %s is found', (pointer, title) => {
+  expect(schemaNodeAt(pointer).title).toBe(title);
+});
