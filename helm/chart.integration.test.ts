@@ -6,6 +6,7 @@ import { parse, parseAllDocuments } from 'yaml';
 import { CONTROL_PLANE_FIELDS, readConfig as readControlPlaneConfig } from '../control-plane/config.ts';
 import { whyNoControlPlane } from '../e2e/cluster/control.ts';
 import { run } from '../e2e/cluster/run.ts';
+import { OPERATOR_PERMISSIONS } from '../operator/permissions.ts';
 import { OPERATOR_FIELDS, readConfig as readOperatorConfig } from '../operator/config.ts';
 import { clusterBinary } from '../testing/cluster-binary.ts';
 import { readConfig as readWebhookConfig, WEBHOOK_FIELDS } from '../webhook/config.ts';
@@ -69,7 +70,7 @@ const containersOf = (objects: Rendered[]): Container[] =>
     .filter((object) => object.kind === 'Deployment')
     .flatMap((object) => object.spec?.template.spec.containers ?? []);
 
-test('the chart has the version of the package and the CRD of crds/', () => {
+test('the chart has the version of the package', () => {
   const { version, appVersion } = parse(read('helm/agent-compliance/Chart.yaml')) as Record<string, string>;
   expect([version, appVersion]).toEqual([VERSION, VERSION]);
   expect(read('helm/agent-compliance/files/agentobservations.yaml')).toBe(
@@ -296,6 +297,14 @@ test('the chart has the version of the package and the CRD of crds/', () => {
   ])('the CRD with %j', async (set, policies) => {
     const crds = (await render(...set)).filter(({ kind }) => kind === 'CustomResourceDefinition');
     expect(crds.map(({ metadata }) => metadata.annotations?.['helm.sh/resource-policy'])).toEqual(policies);
+  });
+
+  test('the operator has exactly the rights that its own tests run it with', async () => {
+    const objects = await render();
+    expect(find(objects, 'ClusterRole', 'agent-compliance-operator').rules).toEqual(
+      OPERATOR_PERMISSIONS.cluster,
+    );
+    expect(find(objects, 'Role', 'agent-compliance-operator').rules).toEqual(OPERATOR_PERMISSIONS.namespace);
   });
 
   test('rights are named one by one, and Secrets by their names', async () => {
