@@ -51,6 +51,7 @@ describe('a wrong value is refused and its variable named', () => {
     ['PROXY_PORT', ['abc', '4000.5', '65536', '0', '4 000']],
     ['CONTROL_PLANE_PORT', ['abc', '1e3', '-1']],
     ['CONTROL_ACCESS', ['all', 'Local']],
+    ['AGENT_NAME', ['Shop', 'a b', '-a']],
     ['AGENT_ENV_NAMES', ['A=1', 'A B', 'A*']],
     ['AUDIT_RING_SIZE', ['0', '100001', 'many']],
     ['AUDIT_QUERY', ['yes', '1', 'TRUE']],
@@ -128,6 +129,19 @@ describe('the names of the agent container’s variables', () => {
     });
   });
 });
+
+test.each(['two words', 'line\nfeed', 'kéy'])(
+  'a key that no header can carry is refused unseen: %j',
+  (key) => {
+    expect(problemsOf({ PLATFORM_URL: 'https://cp', PLATFORM_KEY: key })).toEqual([
+      {
+        name: 'PLATFORM_KEY',
+        value: '[secret]',
+        wanted: 'a key of visible ASCII characters without spaces, or unset',
+      },
+    ]);
+  },
+);
 
 test('a secret is never shown', () => {
   const result = readConfig({ PLATFORM_URL: 'https://cp', PLATFORM_KEY: 'hunter2', PROXY_PORT: 'x' });

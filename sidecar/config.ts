@@ -1,3 +1,4 @@
+import { isDnsLabel } from '../core/injection/names.ts';
 import {
   flag,
   integer,
@@ -17,7 +18,7 @@ import {
   type EnvProblem,
 } from '../runtime/env.ts';
 import type { LoggerOptions } from '../runtime/logger.ts';
-import type { Secret } from '../runtime/secret.ts';
+import { Secret } from '../runtime/secret.ts';
 
 export type PolicyEngine = 'none' | 'opa' | 'builtin';
 
@@ -90,7 +91,26 @@ const agentEnvNames: EnvField<AgentEnvNames | null> = {
   },
 };
 
-const FIELDS = {
+const agentName: EnvField<string | null> = {
+  wanted: 'a DNS label (1 to 63 of a-z, 0-9 and -), or unset',
+  parse: (raw) => {
+    if (raw === undefined) return { ok: true, value: null };
+    return isDnsLabel(raw) ? { ok: true, value: raw } : { ok: false };
+  },
+};
+
+/** A key that no header can carry would fail every heartbeat. */
+const platformKey: EnvField<Secret | null> = {
+  wanted: 'a key of visible ASCII characters without spaces, or unset',
+  secret: true,
+  parse: (raw) => {
+    if (raw === undefined) return { ok: true, value: null };
+    return /^[\x21-\x7e]+$/.test(raw) ? { ok: true, value: new Secret(raw) } : { ok: false };
+  },
+};
+
+/** Every variable of the sidecar; the reference page is generated from this table. */
+export const SIDECAR_FIELDS = {
   ...LOG_FIELDS,
   UPSTREAM_URL: upstreamUrl,
   UPSTREAM_TIMEOUT_MS: optionalInteger({ min: 1, max: DAY_MS }),
@@ -99,7 +119,7 @@ const FIELDS = {
   CONTROL_PLANE_PORT: port(4001),
   BIND_ADDRESS: text('0.0.0.0'),
   CONTROL_ACCESS: oneOf(['any', 'local'], 'any'),
-  AGENT_NAME: optionalText,
+  AGENT_NAME: agentName,
   AGENT_ENV_NAMES: agentEnvNames,
   AUDIT_RING_SIZE: integer({ min: 1, max: 100_000, default: 1000 }),
   AUDIT_QUERY: flag(false),
@@ -111,7 +131,7 @@ const FIELDS = {
   PROOF_STORE_PATH: optionalText,
   PLATFORM_SECRET_DIR: optionalText,
   PLATFORM_URL: optionalHttpUrl,
-  PLATFORM_KEY: optionalSecret(),
+  PLATFORM_KEY: platformKey,
   PLATFORM_TOKEN_FILE: optionalText,
   PLATFORM_CA_FILE: optionalText,
   HEARTBEAT_SECONDS: integer({ min: 10, max: 3600, default: 30 }),
@@ -119,7 +139,7 @@ const FIELDS = {
 
 /** The sidecar's environment; wrong values and wrong combinations are all reported at once. */
 export function readConfig(env: Environment): ConfigResult<SidecarConfig> {
-  const result = readEnv<RawConfig>(env, FIELDS);
+  const result = readEnv<RawConfig>(env, SIDECAR_FIELDS);
   const wrong = result.ok ? [] : result.problems;
   const known = new Set(wrong.map((problem) => problem.name));
   const problems = [...wrong, ...wrongCombinations(env).filter((problem) => !known.has(problem.name))];

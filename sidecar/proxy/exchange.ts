@@ -60,6 +60,7 @@ export class Exchange implements UpstreamHandler {
   #control: UpstreamControl | null = null;
   #hasRetried = false;
   #isOver = false;
+  #isClosed = false;
   #hasWritten = false;
   #isPaused = false;
 
@@ -84,6 +85,8 @@ export class Exchange implements UpstreamHandler {
       trailers: () => requestTrailers(request.rawTrailers),
     };
     response.on('close', () => this.#closed());
+    // A pipelined request whose turn has not come has no part in its connection yet, and is not told of its end.
+    if (response.socket === null) request.socket.setMaxListeners(0).once('close', () => this.#closed());
     response.on('finish', () => lingerOver(request));
   }
 
@@ -122,7 +125,13 @@ export class Exchange implements UpstreamHandler {
       platform,
     });
     if (this.#context.isDraining()) response.shouldKeepAlive = false;
-    response.writeHead(status, printable(message), headers);
+    try {
+      response.writeHead(status, printable(message), headers);
+    } catch (error) {
+      this.#control?.abort();
+      this.onError({ kind: 'broken', error: error as Error });
+      return;
+    }
     // A head whose body does not come with it (server-sent events) must not wait for one.
     process.nextTick(() => {
       if (!this.#hasWritten && !this.#isOver) response.flushHeaders();
@@ -169,6 +178,7 @@ export class Exchange implements UpstreamHandler {
       response.destroy();
       return;
     }
+    this.#isOver = true;
     this.#context.outages.failed(failure, requestId);
     const { status, detail } = ANSWERS[failure.kind];
     this.#recording.bytesOut(
@@ -184,6 +194,8 @@ export class Exchange implements UpstreamHandler {
   /** The response has finished, or the client has gone. */
   #closed(): void {
     const { response } = this.#input;
+    if (this.#isClosed) return;
+    this.#isClosed = true;
     this.#isOver = true;
     const aborted = !response.writableFinished;
     if (aborted) this.#control?.abort();

@@ -1,6 +1,6 @@
 import { Agent, request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http';
 import { Agent as TlsAgent, request as httpsRequest } from 'node:https';
-import { errors } from 'undici';
+import errors from 'undici/lib/core/errors.js';
 import type { Upstream, UpstreamHandler, UpstreamOptions, UpstreamRequest } from './upstream.ts';
 
 /** The way to the agent for requests whose length is not known ahead: the head goes at once, trailers follow the body. */

@@ -1,4 +1,7 @@
-import { buildConnector, errors, Pool, type Dispatcher } from 'undici';
+import type { Dispatcher } from 'undici';
+import buildConnector from 'undici/lib/core/connect.js';
+import errors from 'undici/lib/core/errors.js';
+import Pool from 'undici/lib/dispatcher/pool.js';
 import type { Upstream, UpstreamFailure, UpstreamHandler, UpstreamOptions } from './upstream.ts';
 
 const CONNECT_TIMEOUT_MS = 10_000;

@@ -419,6 +419,21 @@ describe('who breaks off', () => {
     expect(await completedEntry(rig)).toMatchObject({ aborted: true, statusCode: 200, bytesOut: 9 });
   });
 
+  test('a client that leaves with pipelined requests ends them all', async () => {
+    let open = 0;
+    rig = await startRig((request, response) => {
+      open += 1;
+      request.resume();
+      response.on('close', () => (open -= 1));
+    });
+    const socket = connect(rig.port, '127.0.0.1');
+    for (let i = 0; i < 12; i++) socket.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx');
+    await until(() => open === 12, 'twelve open requests');
+    socket.destroy();
+    await until(() => open === 0, 'the end of all');
+    await until(() => rig.audit.outcomes.notEvaluated === 12, 'twelve completed entries');
+  });
+
   test('an agent that breaks off in the middle of its answer breaks the client’s', async () => {
     rig = await startRig((_request, response) => {
       response.write('half', () => response.destroy());
@@ -507,6 +522,25 @@ describe('an agent without an answer', () => {
       expect(answer.status).toBe(502);
       expect(JSON.parse(answer.body)).toMatchObject({ detail: 'the agent gave no whole HTTP answer' });
     }
+  });
+
+  test('that puts any byte into a header is passed on or refused, and never harms the proxy', async () => {
+    let bytes = '';
+    rig = await startRawRig((socket) => {
+      socket.on('data', () => socket.end(bytes, 'latin1'));
+    });
+    const outcomes = new Set<number>();
+    for (const headers of [{}, { 'transfer-encoding': 'chunked' }]) {
+      for (let code = 0; code < 256; code++) {
+        for (const place of ['X: a?b', 'X?Y: a', 'Connection: close\r\nX-?: ?']) {
+          const line = place.replaceAll('?', String.fromCharCode(code));
+          bytes = `HTTP/1.1 200 A${code % 2 ? String.fromCharCode(code) : ''}B\r\n${line}\r\nContent-Length: 0\r\n\r\n`;
+          const method = 'transfer-encoding' in headers ? 'POST' : 'GET';
+          outcomes.add((await ask(rig.port, { method, headers })).status);
+        }
+      }
+    }
+    expect([...outcomes].sort()).toEqual([200, 502]);
   });
 
   test.each([

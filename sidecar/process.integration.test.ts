@@ -1,0 +1,199 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { until } from '../testing/proxy-rig.ts';
+import { manifestText } from '../testing/sidecar-rig.ts';
+
+const BUNDLE = 'dist/sidecar/main.js';
+
+let folder: string;
+let agent: Server;
+let child: ChildProcess | null = null;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'sidecar-process-'));
+  agent = createServer((_request, response) => void response.end('ok'));
+  await new Promise<void>((resolve) => agent.listen(0, '127.0.0.1', resolve));
+});
+afterAll(async () => {
+  agent.closeAllConnections();
+  agent.close();
+  await rm(folder, { recursive: true });
+});
+afterEach(async () => {
+  if (child?.exitCode === null && child.signalCode === null) {
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+  }
+  child = null;
+});
+
+interface Run {
+  child: ChildProcess;
+  output(): string;
+  exit(): Promise<number | null>;
+}
+
+function run(env: Record<string, string>): Run {
+  child = spawn(process.execPath, [BUNDLE], {
+    env: { LOG_FORMAT: 'json', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const started = child;
+  let output = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream?.setEncoding('utf8').on('data', (text: string) => (output += text));
+  const exited = once(child, 'close').then(([code]) => code as number | null);
+  return { child: started, output: () => output, exit: () => exited };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+async function startGood(): Promise<Run & { proxy: string; control: string }> {
+  const manifest = join(folder, 'agent.yaml');
+  await writeFile(manifest, manifestText());
+  const [proxyPort, controlPort] = [await freePort(), await freePort()];
+  const { port } = agent.address() as AddressInfo;
+  const started = run({
+    MANIFEST_PATH: manifest,
+    UPSTREAM_URL: `http://127.0.0.1:${port}`,
+    BIND_ADDRESS: '127.0.0.1',
+    PROXY_PORT: String(proxyPort),
+    CONTROL_PLANE_PORT: String(controlPort),
+  });
+  await until(() => started.output().includes('"listens"'), 'the start');
+  return { ...started, proxy: `http://127.0.0.1:${proxyPort}`, control: `http://127.0.0.1:${controlPort}` };
+}
+
+describe('the bundle', () => {
+  test('is smaller than 3 MB', async () => {
+    expect((await stat(BUNDLE)).size).toBeLessThan(3_000_000);
+  });
+
+  test('has no Kubernetes client in it', async () => {
+    const { inputs } = JSON.parse(await readFile('dist/sidecar/meta.json', 'utf8')) as {
+      inputs: Record<string, unknown>;
+    };
+    const files = Object.keys(inputs);
+    expect(files).toContain('sidecar/main.ts');
+    expect(files.filter((file) => file.includes('@kubernetes') || file.startsWith('kube/'))).toEqual([]);
+  });
+});
+
+describe('a wrong environment ends the process with exit code 1 and names the variable', () => {
+  test.each([
+    ['UPSTREAM_URL', 'ftp://agent', 'must use http: or https: protocol'],
+    ['UPSTREAM_TIMEOUT_MS', '-1', 'an integer from 1'],
+    ['PROXY_PORT', 'four', 'an integer from 1 to 65535'],
+    ['CONTROL_PLANE_PORT', '40.01', 'an integer from 1 to 65535'],
+    ['CONTROL_ACCESS', 'everyone', 'one of any, local'],
+    ['AGENT_ENV_NAMES', 'A=1', 'names separated by commas'],
+    ['AUDIT_RING_SIZE', '0', 'an integer from 1 to 100000'],
+    ['AUDIT_QUERY', 'yes', 'true or false'],
+    ['POLICY_URL', 'opa:8181', 'http: or https:'],
+    ['POLICY_ENGINE', 'opa', 'used with POLICY_URL'],
+    ['POLICY_PROXY_MODE', 'block', 'one of track, enforce, off'],
+    ['POLICY_TIMEOUT_MS', 'soon', 'an integer from 1'],
+    ['PLATFORM_URL', 'nowhere', 'http: or https:'],
+    ['HEARTBEAT_SECONDS', '5', 'an integer from 10 to 3600'],
+    ['LOG_LEVEL', 'loud', 'one of error, warn, info, debug'],
+    ['LOG_FORMAT', 'xml', 'one of json, text'],
+  ])('%s=%s', async (name, value, wanted) => {
+    const started = run({ [name]: value });
+    expect(await started.exit()).toBe(1);
+    expect(started.output()).toContain(`${name}=${value}: must be `);
+    expect(started.output()).toContain(wanted);
+  });
+
+  test('and all of them at once', async () => {
+    const started = run({
+      PROXY_PORT: 'x',
+      AUDIT_RING_SIZE: 'y',
+      PLATFORM_KEY: 'hunter2',
+      PLATFORM_TOKEN_FILE: '/t',
+    });
+    expect(await started.exit()).toBe(1);
+    expect(started.output().match(/^[A-Z_]+=/gm)).toEqual([
+      'PROXY_PORT=',
+      'AUDIT_RING_SIZE=',
+      'PLATFORM_TOKEN_FILE=',
+    ]);
+    expect(started.output()).not.toContain('hunter2');
+  });
+});
+
+describe('a manifest that cannot be used ends the process with exit code 1', () => {
+  test('when it is missing', async () => {
+    const started = run({ MANIFEST_PATH: join(folder, 'none.yaml') });
+    expect(await started.exit()).toBe(1);
+    expect(started.output()).toContain(`${join(folder, 'none.yaml')}:1:1 does not exist`);
+  });
+
+  test('when it is wrong, with every problem and its place', async () => {
+    const path = join(folder, 'wrong.yaml');
+    await writeFile(
+      path,
+      'apiVersion: platform.io/v1\nkind: PlatformAgent\nmetadata:\n  name: Not A Label\n  version: 1.0.0\n  description: x\nspec:\n  modle: {}\n',
+    );
+    const started = run({ MANIFEST_PATH: path });
+    expect(await started.exit()).toBe(1);
+    expect(started.output()).toMatch(/wrong\.yaml:4:\d+ metadata\.name/);
+    expect(started.output()).toMatch(/wrong\.yaml:8:3 spec\.modle/);
+  });
+});
+
+test('a port that is taken ends the process with exit code 1', async () => {
+  const manifest = join(folder, 'agent.yaml');
+  await writeFile(manifest, manifestText());
+  const { port } = agent.address() as AddressInfo;
+  for (const taken of ['PROXY_PORT', 'CONTROL_PLANE_PORT']) {
+    const free = taken === 'PROXY_PORT' ? 'CONTROL_PLANE_PORT' : 'PROXY_PORT';
+    const started = run({
+      MANIFEST_PATH: manifest,
+      BIND_ADDRESS: '127.0.0.1',
+      UPSTREAM_URL: 'http://127.0.0.1:1',
+      [taken]: String(port),
+      [free]: String(await freePort()),
+    });
+    expect(await started.exit()).toBe(1);
+    expect(started.output()).toContain('EADDRINUSE');
+  }
+});
+
+describe('SIGTERM', () => {
+  test('ends an idle sidecar with exit code 0, and soon', async () => {
+    const started = await startGood();
+    expect(await (await fetch(`${started.proxy}/x`)).text()).toBe('ok');
+    const startedAt = Date.now();
+    started.child.kill('SIGTERM');
+    expect(await started.exit()).toBe(0);
+    expect(Date.now() - startedAt).toBeLessThan(3_000);
+  });
+
+  test('lets a request in flight finish while readyz says no', async () => {
+    const started = await startGood();
+    let finish: (() => void) | null = null;
+    agent.removeAllListeners('request');
+    agent.on('request', (_request, response) => {
+      finish = () => void response.end('finished');
+    });
+    const answer = fetch(`${started.proxy}/slow`);
+    await until(() => finish !== null, 'the request at the agent');
+    started.child.kill('SIGTERM');
+    await until(() => started.output().includes('"stops"'));
+    expect((await fetch(`${started.control}/readyz`)).status).toBe(503);
+    finish!();
+    expect(await (await answer).text()).toBe('finished');
+    expect(await started.exit()).toBe(0);
+  });
+});

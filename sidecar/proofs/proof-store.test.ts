@@ -1,0 +1,85 @@
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { ProofRecord } from '../../core/proof/proof.ts';
+import { ProofStore } from './proof-store.ts';
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'proofs-'));
+});
+afterEach(async () => {
+  await rm(folder, { recursive: true });
+});
+
+const proof = (ruleId: string, verifiedBy = 'here'): ProofRecord => ({
+  ruleId,
+  verifiedBy,
+  method: 'tested',
+  verifiedAt: '2026-03-01T10:00:00.000Z',
+});
+const held = (store: ProofStore) => store.list().map(({ ruleId, verifiedBy }) => `${ruleId} ${verifiedBy}`);
+
+describe('what the control plane answers', () => {
+  test('replaces everything that it was told', async () => {
+    const store = await ProofStore.open(null);
+    await store.put(proof('MEM-01'));
+    await store.put(proof('OBS-03'));
+    await store.settle(store.tell(), { revision: 7, proofs: [proof('MEM-02', 'there')] });
+    expect(held(store)).toEqual(['MEM-02 there']);
+    expect(store.tell()).toMatchObject({ revision: 7 });
+  });
+
+  test('does not undo what changed here since', async () => {
+    const store = await ProofStore.open(null);
+    await store.put(proof('MEM-01'));
+    await store.put(proof('MEM-02'));
+    const told = store.tell();
+    await store.put(proof('OBS-03', 'since'));
+    await store.remove('MEM-02');
+    await store.settle(told, { revision: 7, proofs: [proof('MEM-01', 'there'), proof('MEM-02', 'there')] });
+    expect(held(store)).toEqual(['MEM-01 there', 'OBS-03 since']);
+  });
+
+  test('does undo it once it was told', async () => {
+    const store = await ProofStore.open(null);
+    await store.put(proof('OBS-03'));
+    await store.settle(store.tell(), null);
+    expect(held(store)).toEqual(['OBS-03 here']);
+    await store.settle(store.tell(), { revision: 8, proofs: [] });
+    expect(held(store)).toEqual([]);
+  });
+});
+
+describe('the file', () => {
+  test('is whole at every moment, whatever is written at once', async () => {
+    const path = join(folder, 'proofs.json');
+    const store = await ProofStore.open(path);
+    const rules = ['MEM-01', 'MEM-02', 'MEM-03', 'MEM-04', 'MEM-05'];
+    await Promise.all(rules.map((rule) => store.put(proof(rule))));
+    expect(held(await ProofStore.open(path))).toEqual(rules.map((rule) => `${rule} here`));
+    expect(await readdir(folder)).toEqual(['proofs.json']);
+  });
+
+  test.each([
+    ['no JSON', '{'],
+    ['no proofs', '[]'],
+    ['a wrong record', '{"revision":0,"proofs":[{"ruleId":"MEM-01"}]}'],
+  ])('that holds %s is refused and kept', async (_title, content) => {
+    const path = join(folder, 'proofs.json');
+    await writeFile(path, content);
+    await expect(ProofStore.open(path)).rejects.toThrow(`PROOF_STORE_PATH ${path} holds no proofs`);
+    expect(await readFile(path, 'utf8')).toBe(content);
+  });
+
+  test('that cannot be written rejects the change, and the next one is tried again', async () => {
+    const path = join(folder, 'sub', 'proofs.json');
+    const store = await ProofStore.open(path);
+    await expect(store.put(proof('MEM-01'))).rejects.toThrow('ENOENT');
+    expect(held(store)).toEqual([]);
+    await writeFile(join(folder, 'sub'), '');
+    await expect(store.put(proof('MEM-01'))).rejects.toThrow('ENOTDIR');
+    expect(store.tell()).toEqual({ revision: 0, proofs: [], changesUpTo: 0 });
+  });
+});
