@@ -8,6 +8,11 @@ function queueOf(work: WorkQueueOptions['work'], options: Partial<WorkQueueOptio
   return createWorkQueue({ name: 'test', work, logger: silentLogger, ...options });
 }
 
+async function until(condition: () => boolean): Promise<void> {
+  const end = performance.now() + 5_000;
+  while (!condition() && performance.now() < end) await delay(2);
+}
+
 describe('a work queue', () => {
   test('works on a key that was added many times once', async () => {
     const seen: string[] = [];
@@ -33,7 +38,8 @@ describe('a work queue', () => {
     queue.add('a');
     queue.add('a');
     queue.add('a');
-    await delay(60);
+    await until(() => runs === 2);
+    await delay(30);
     await queue.close();
     expect({ most, runs }).toEqual({ most: 1, runs: 2 });
   });
@@ -41,17 +47,19 @@ describe('a work queue', () => {
   test('works on different keys side by side, up to its concurrency', async () => {
     let running = 0;
     let most = 0;
+    let runs = 0;
     const queue = queueOf(
       async () => {
         most = Math.max(most, (running += 1));
         await delay(5);
         running -= 1;
+        runs += 1;
       },
       { concurrency: 3 },
     );
     queue.start();
     for (let index = 0; index < 9; index += 1) queue.add(`key-${index}`);
-    await delay(60);
+    await until(() => runs === 9);
     await queue.close();
     expect(most).toBe(3);
   });
@@ -71,7 +79,7 @@ describe('a work queue', () => {
     queue.add('bad');
     await delay(10);
     queue.add('good');
-    await delay(400);
+    await until(() => at.length === 4);
     await queue.close();
     expect(others).toEqual(['good']);
     expect(at).toHaveLength(4);
@@ -97,7 +105,7 @@ describe('a work queue', () => {
     );
     queue.start();
     queue.add('a');
-    await delay(250);
+    await until(() => at.length === 2);
     await queue.close();
     expect(at).toHaveLength(2);
     expect(at[1]! - at[0]!).toBeGreaterThanOrEqual(148);
@@ -113,7 +121,7 @@ describe('a work queue', () => {
     queue.addAfter('a', 10_000);
     queue.addAfter('a', 5);
     queue.addAfter('a', 10_000);
-    await delay(100);
+    await until(() => runs === 2);
     await queue.close();
     expect(runs).toBe(2);
   });
@@ -130,7 +138,7 @@ describe('a work queue', () => {
     );
     queue.start();
     for (const key of ['good', 'later', 'bad']) queue.add(key);
-    await delay(20);
+    await until(() => outcomes.length === 3);
     await queue.close();
     expect(outcomes).toEqual(['test success', 'test requeue_after', 'test error']);
   });
@@ -143,7 +151,7 @@ describe('a work queue', () => {
     });
     queue.start();
     queue.add('a');
-    await delay(5);
+    await until(() => seen.length === 1);
     await queue.close();
     queue.add('b');
     queue.addAfter('c', 1);

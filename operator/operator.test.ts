@@ -68,12 +68,11 @@ describe('the operator', () => {
   test('is alive, but not ready and no leader before it has seen the cluster', async () => {
     server.fail({ when: ({ url }) => url.pathname === PODS, answer: 'hang' });
     operator = await start();
-    await delay(200);
-    expect(await get('/livez')).toEqual({ status: 200, body: { status: 'live' } });
-    expect(await get('/readyz')).toMatchObject({
-      status: 503,
-      body: { detail: 'the API server is not heard: pods' },
+    await until(async () => {
+      const { status, body } = await get('/readyz');
+      return status === 503 && (body as { detail: string }).detail === 'the API server is not heard: pods';
     });
+    expect(await get('/livez')).toEqual({ status: 200, body: { status: 'live' } });
     expect(server.requests.filter(({ url }) => url.pathname.includes('leases'))).toEqual([]);
     await operator.close();
   });
