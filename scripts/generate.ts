@@ -3,6 +3,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { manifestReferencePage } from './generate-manifest-page.ts';
+import { annotationsReferencePage } from './generate-annotations-page.ts';
 import { publishedSchema, validatorModule } from './generate-manifest-validator.ts';
 import { chartResourceDefinition, observationReferencePage } from './generate-observation-page.ts';
 
@@ -16,6 +17,7 @@ const GENERATED: Generated[] = [
   { file: 'core/manifest/validate.generated.ts', content: validatorModule },
   { file: 'core/manifest/agent.schema.generated.json', content: publishedSchema },
   { file: 'docs/reference/manifest.md', content: manifestReferencePage },
+  { file: 'docs/reference/annotations.md', content: annotationsReferencePage },
   { file: 'docs/reference/agentobservation.md', content: observationReferencePage },
   // Helm reads no file outside its chart.
   { file: 'helm/agent-compliance/files/agentobservations.yaml', content: chartResourceDefinition },

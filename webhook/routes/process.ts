@@ -1,4 +1,4 @@
-import type { Route } from '../../runtime/http-app.ts';
+import { sendProblem, type Route } from '../../runtime/http-app.ts';
 import { METRICS_CONTENT_TYPE } from '../../runtime/metrics.ts';
 import { Problem } from '../../runtime/problem.ts';
 import type { WebhookContext } from '../context.ts';
@@ -16,8 +16,9 @@ export function processRoutes(context: WebhookContext): Route[] {
       handlers: [
         (_request, response) => {
           const reason = context.unready();
-          if (reason !== null) throw new Problem(503, reason);
-          response.json({ status: 'ready' });
+          // Not thrown: the kubelet asks on and on, and each answer would be logged as a failure.
+          if (reason !== null) sendProblem(response, new Problem(503, reason));
+          else response.json({ status: 'ready' });
         },
       ],
     },
