@@ -53,13 +53,15 @@ export async function startFakeApiServer(port = 0): Promise<FakeApiServer> {
     history.push({ version, path, event });
     if (type === 'DELETED') objects.delete(key);
     else objects.set(key, stored);
-    for (const [watch, watched] of watches) if (watched === path) watch.write(JSON.stringify(event) + '\n');
+    for (const [watch, watched] of watches)
+      if (covers(watched, path)) watch.write(JSON.stringify(event) + '\n');
     return stored;
   }
 
   function list(url: URL, response: ServerResponse): void {
-    const prefix = `${url.pathname}/`;
-    const items = [...objects].filter(([key]) => key.startsWith(prefix)).map(([, object]) => object);
+    const items = [...objects]
+      .filter(([key]) => covers(url.pathname, key.slice(0, key.lastIndexOf('/'))))
+      .map(([, object]) => object);
     const from = Number(url.searchParams.get('continue') ?? 0);
     const to = from + Number(url.searchParams.get('limit') ?? items.length);
     const more = to < items.length ? { continue: String(to) } : {};
@@ -80,7 +82,7 @@ export async function startFakeApiServer(port = 0): Promise<FakeApiServer> {
     watches.set(response, url.pathname);
     response.on('close', () => watches.delete(response));
     for (const past of history)
-      if (past.version > from && past.path === url.pathname)
+      if (past.version > from && covers(url.pathname, past.path))
         response.write(JSON.stringify(past.event) + '\n');
   }
 
@@ -160,6 +162,11 @@ export async function startFakeApiServer(port = 0): Promise<FakeApiServer> {
         server.closeAllConnections();
       }),
   };
+}
+
+/** Whether a list or watch of `asked` has the objects of the collection: all namespaces cover each. */
+function covers(asked: string, collection: string): boolean {
+  return asked === collection || asked === collection.replace(/\/namespaces\/[^/]+(?=\/[^/]+$)/, '');
 }
 
 function answerFault(answer: Fault['answer'], response: ServerResponse): void {

@@ -522,8 +522,8 @@ export function storeContract(name: string, open: () => Promise<StoreHarness>): 
         const grant = { ...keyOf(agent), agentId: agent.agentId, token: aToken('a'), at: at(0) };
         await harness.store.addToken(grant);
         await harness.store.heartbeat(anArrival(agent));
-        expect(await harness.store.remove(keyOf(agent))).toBe(true);
-        expect(await harness.store.remove(keyOf(agent))).toBe(false);
+        expect(await harness.store.remove(keyOf(agent))).toBe('removed');
+        expect(await harness.store.remove(keyOf(agent))).toBe('unknown-agent');
         expect(await find(agent)).toBeNull();
         expect(await harness.store.hasToken(grant)).toBe(false);
         expect(await harness.store.report(agent, null, at(0))).toBeNull();

@@ -2,6 +2,7 @@ import type { Request, Response } from 'express';
 import type { Grade } from '../../core/gap/gap.ts';
 import type { Phase } from '../../core/observation/observation.ts';
 import type { Route } from '../../runtime/http-app.ts';
+import { Problem } from '../../runtime/problem.ts';
 import type { ControlPlaneContext } from '../context.ts';
 import { isDnsLabel } from '../../core/injection/names.ts';
 import type { AgentKey, AgentRecord } from '../stores/store.ts';
@@ -51,7 +52,10 @@ export function agentRoutes(context: ControlPlaneContext): Route[] {
 
   async function removeAgent(request: Request, response: Response): Promise<void> {
     const { namespace, name } = await findAgent(request, context);
-    await context.store.remove({ namespace, name });
+    const outcome = await context.store.remove({ namespace, name });
+    if (outcome === 'workload')
+      throw new Problem(409, `${name} is a workload of this cluster: delete the workload, or its annotation`);
+    if (outcome === 'unknown-agent') throw new Problem(404, `no agent ${name}`);
     context.logger.info('agent is removed', { agent: name, namespace });
     response.status(204).end();
   }

@@ -1,10 +1,12 @@
-import { createKubeClient } from '../../kube/client.ts';
+import { createKubeClient, type KubeClient } from '../../kube/client.ts';
 import { loadClusterAccess } from '../../kube/cluster-access.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import { createPodIdentity, type PodIdentity } from '../auth/pod-identity.ts';
 import type { ControlPlaneConfig } from '../config.ts';
+import { createKubernetesStore } from './kubernetes/kubernetes-store.ts';
+import { createMirroredStore } from './mirrored-store.ts';
 import { createSqliteStore } from './sqlite/sqlite-store.ts';
 import type { Store } from './store.ts';
 
@@ -15,20 +17,20 @@ export interface OpenStores {
   close(): Promise<void>;
 }
 
+interface Parts {
+  config: ControlPlaneConfig;
+  logger: Logger;
+  metrics: Metrics;
+}
+
 /** Opens what the configuration names; rejects, with nothing left open, when it cannot be opened. */
-export async function openStores(
-  parts: { config: ControlPlaneConfig; logger: Logger; metrics: Metrics },
-  signal: AbortSignal,
-): Promise<OpenStores> {
-  const { config } = parts;
-  if (config.STORE === 'kubernetes') throw new Error('this build has no Kubernetes store');
-  const clock = systemClock;
+export async function openStores(parts: Parts, signal: AbortSignal): Promise<OpenStores> {
+  const { cluster } = parts.config;
   const client =
-    config.cluster === null
+    cluster === null
       ? null
-      : createKubeClient({ access: loadClusterAccess(config.cluster.kubeconfig), part: 'control-plane' });
-  const rateLimitSeconds = config.RATE_LIMIT_SECONDS;
-  const store = createSqliteStore({ directory: config.DATA_DIR, clock, rateLimitSeconds });
+      : createKubeClient({ access: loadClusterAccess(cluster.kubeconfig), part: 'control-plane' });
+  const store = storeOf(parts, client);
   const close = async (): Promise<void> => {
     await store.close();
     await client?.close();
@@ -39,5 +41,17 @@ export async function openStores(
     await close();
     throw error;
   }
-  return { store, pods: client && createPodIdentity({ client, clock }), close };
+  return { store, pods: client && createPodIdentity({ client, clock: systemClock }), close };
+}
+
+function storeOf({ config, logger, metrics }: Parts, client: KubeClient | null): Store {
+  const clock = systemClock;
+  const rateLimitSeconds = config.RATE_LIMIT_SECONDS;
+  const observations = client && createKubernetesStore({ client, clock, logger, metrics, rateLimitSeconds });
+  // readConfig gives a cluster wherever it gives this store.
+  if (config.STORE === 'kubernetes' && observations !== null) return observations;
+  const database = createSqliteStore({ directory: config.DATA_DIR, clock, rateLimitSeconds });
+  return observations === null
+    ? database
+    : createMirroredStore({ primary: database, mirror: observations, clock, logger });
 }

@@ -28,6 +28,8 @@ export interface AgentRecord extends AgentKey {
 
 export interface Registration extends AgentKey {
   runtime: Runtime;
+  /** The id that the agent already has where the record is kept; left out: the store gives it one. */
+  agentId?: string;
   /** From the manifest that came along; null: none did. */
   manifest: { hash: string; model: { provider: string; id: string } } | null;
 }
@@ -64,8 +66,11 @@ export interface InstanceReport {
   instance: string;
   /** ISO 8601 */
   receivedAt: string;
-  gap: Nullable<GapReport, 'source' | 'issues'>;
-  health: Nullable<HealthReport, 'summary' | 'checks'>;
+  gap: Nullable<GapReport, 'source' | 'issues'> & {
+    /** Only where `issues` was cut. */
+    issuesTotal?: number;
+  };
+  health: Nullable<HealthReport, 'status' | 'summary' | 'checks'>;
   /** null also where the heartbeat had no usage window. */
   usage: UsageWindow | null;
 }
@@ -141,6 +146,6 @@ export interface Store {
   heartbeat(arrival: Arrival): Promise<HeartbeatOutcome>;
   putProof(write: ProofWrite): Promise<'stored' | 'unknown-agent'>;
   removeProof(removal: ProofRemoval): Promise<'removed' | 'no-proof' | 'unknown-agent'>;
-  /** false: there was no such agent. */
-  remove(key: AgentKey): Promise<boolean>;
+  /** Revokes and removes. `workload`: it is made from a workload of the cluster, and goes with that alone. */
+  remove(key: AgentKey): Promise<'removed' | 'unknown-agent' | 'workload'>;
 }

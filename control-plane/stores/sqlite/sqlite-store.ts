@@ -83,7 +83,7 @@ class SqliteStore implements Store {
     return this.#change(({ agents }) => {
       const known = agents.get(registration);
       if (known?.source === 'sidecar') return { kind: 'taken' };
-      const agentId = known?.agentId ?? `agt_${randomUUID().replaceAll('-', '')}`;
+      const agentId = known?.agentId ?? registration.agentId ?? newAgentId();
       const status = registeredStatus(known?.status, { ...registration, agentId }, { at, context: {} });
       const { namespace, name, runtime } = registration;
       const record: AgentRecord = {
@@ -176,8 +176,8 @@ class SqliteStore implements Store {
     });
   }
 
-  remove(key: AgentKey): Promise<boolean> {
-    return this.#change(({ agents }) => agents.delete(key));
+  remove(key: AgentKey): Promise<'removed' | 'unknown-agent'> {
+    return this.#change(({ agents }) => (agents.delete(key) ? 'removed' : 'unknown-agent'));
   }
 
   #changeTokens(
@@ -238,8 +238,18 @@ function speakerOf(status: ObservationStatus | undefined, at: Date): string | nu
 }
 
 function newWorkload({ namespace, name }: Arrival): Omit<AgentRecord, 'status'> {
-  const agentId = `agt_${randomUUID().replaceAll('-', '')}`;
-  return { namespace, name, agentId, source: 'sidecar', runtime: 'k8s', heartbeatSeconds: null };
+  return {
+    namespace,
+    name,
+    agentId: newAgentId(),
+    source: 'sidecar',
+    runtime: 'k8s',
+    heartbeatSeconds: null,
+  };
+}
+
+function newAgentId(): string {
+  return `agt_${randomUUID().replaceAll('-', '')}`;
 }
 
 function tokenOf({ token }: TokenGrant): TokenGrant['token'] {

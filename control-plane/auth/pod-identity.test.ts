@@ -1,0 +1,163 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { UnsecuredJWT } from 'jose';
+import { createKubeClient, type KubeClient } from '../../kube/client.ts';
+import { startFakeApiServer, type FakeApiServer } from '../../testing/fake-api-server.ts';
+import { ManualClock } from '../../testing/manual-clock.ts';
+import { createPodIdentity, type PodIdentity } from './pod-identity.ts';
+
+const START = '2026-03-01T10:00:00.000Z';
+
+let server: FakeApiServer;
+let client: KubeClient;
+let clock: ManualClock;
+let pods: PodIdentity;
+
+beforeEach(async () => {
+  server = await startFakeApiServer();
+  client = createKubeClient({ access: server.access, part: 'test' });
+  clock = new ManualClock(START);
+  pods = createPodIdentity({ client, clock });
+  putPod();
+});
+afterEach(async () => {
+  await client.close();
+  await server.close();
+});
+
+function putPod(overrides: { uid?: string; labels?: Record<string, string>; phase?: string } = {}): void {
+  const { uid = 'u-1', labels = { 'platform.io/agent': 'shop' }, phase = 'Running' } = overrides;
+  server.put('/api/v1/namespaces/team/pods', {
+    metadata: { name: 'shop-1', namespace: 'team', uid, labels },
+    status: { phase },
+  });
+}
+
+const FOR_POD = {
+  authenticated: true,
+  audiences: ['platform.io'],
+  user: {
+    username: 'system:serviceaccount:team:default',
+    extra: {
+      'authentication.kubernetes.io/pod-name': ['shop-1'],
+      'authentication.kubernetes.io/pod-uid': ['u-1'],
+    },
+  },
+};
+
+/** What the next TokenReview says. */
+function review(status: unknown, code = 201): void {
+  server.fail({
+    when: ({ url }) => url.pathname.endsWith('/tokenreviews'),
+    answer: { status: code, body: code === 201 ? { status } : { message: 'overloaded' } },
+  });
+}
+
+const reviews = () => server.requests.filter(({ url }) => url.pathname.endsWith('/tokenreviews'));
+const tokenUntil = (seconds: number) =>
+  new UnsecuredJWT({ sub: `${seconds}` }).setExpirationTime(Date.parse(START) / 1000 + seconds).encode();
+const LONG = tokenUntil(3600);
+const FOUND = { kind: 'pod', namespace: 'team', pod: 'shop-1', uid: 'u-1', agentName: 'shop' };
+
+test('the agent is what the live pod of the token is labelled with', async () => {
+  review(FOR_POD);
+  expect(await pods.identify(LONG)).toEqual(FOUND);
+  expect(reviews().map(({ body }) => body)).toMatchObject([
+    { spec: { token: LONG, audiences: ['platform.io'] } },
+  ]);
+});
+
+test.each<[string, object, string, string]>([
+  [
+    'a refused token',
+    { error: 'invalid bearer token' },
+    'unauthenticated',
+    'the token is refused: invalid bearer token',
+  ],
+  [
+    'a token for another audience',
+    { ...FOR_POD, audiences: ['api'] },
+    'unauthenticated',
+    'the token is refused: the token is not for the audience platform.io',
+  ],
+  [
+    'a token that is bound to no pod',
+    { ...FOR_POD, user: { username: 'system:serviceaccount:team:default' } },
+    'no-agent',
+    'the token is bound to no pod, so it speaks for no agent',
+  ],
+])('%s speaks for nobody', async (_, status, kind, reason) => {
+  review(status);
+  expect(await pods.identify(LONG)).toEqual({ kind, reason });
+});
+
+test.each<[string, Parameters<typeof putPod>[0], string, string]>([
+  ['of another uid', { uid: 'u-2' }, 'unauthenticated', 'the pod team/shop-1 of the token lives no more'],
+  [
+    'that has succeeded',
+    { phase: 'Succeeded' },
+    'unauthenticated',
+    'the pod team/shop-1 of the token lives no more',
+  ],
+  [
+    'that has failed',
+    { phase: 'Failed' },
+    'unauthenticated',
+    'the pod team/shop-1 of the token lives no more',
+  ],
+  ['without the label', { labels: {} }, 'no-agent', 'the pod team/shop-1 has no label platform.io/agent'],
+  [
+    'with a label that is no name',
+    { labels: { 'platform.io/agent': 'Shop.1' } },
+    'no-agent',
+    'the pod team/shop-1 has no label platform.io/agent',
+  ],
+])('a pod %s speaks for nobody', async (_, pod, kind, reason) => {
+  putPod(pod);
+  review(FOR_POD);
+  expect(await pods.identify(LONG)).toEqual({ kind, reason });
+});
+
+test('a pod that is gone speaks for nobody', async () => {
+  server.remove('/api/v1/namespaces/team/pods', 'shop-1');
+  review(FOR_POD);
+  expect(await pods.identify(LONG)).toMatchObject({ kind: 'unauthenticated' });
+});
+
+test.each([
+  ['a minute', 3600, 60],
+  ['until the token ends', 20, 20],
+])('a good answer is believed for %s', async (_, tokenSeconds, seconds) => {
+  const token = tokenUntil(tokenSeconds);
+  review(FOR_POD);
+  await pods.identify(token);
+  clock.advance(seconds * 1000 - 1);
+  expect(await pods.identify(token)).toEqual(FOUND);
+  expect(reviews()).toHaveLength(1);
+  clock.advance(1);
+  review({ error: 'service account token has been invalidated' });
+  expect(await pods.identify(token)).toMatchObject({ kind: 'unauthenticated' });
+});
+
+test('a bad answer is believed for five seconds', async () => {
+  review({ error: 'not yet' });
+  await pods.identify(LONG);
+  clock.advance(4_999);
+  expect(await pods.identify(LONG)).toMatchObject({ kind: 'unauthenticated' });
+  clock.advance(1);
+  review(FOR_POD);
+  expect(await pods.identify(LONG)).toEqual(FOUND);
+});
+
+test('no answer is no verdict, and is not believed at all', async () => {
+  review(null, 500);
+  await expect(pods.identify(LONG)).rejects.toThrow('the token cannot be reviewed: overloaded');
+  review(FOR_POD);
+  expect(await pods.identify(LONG)).toEqual(FOUND);
+});
+
+test('many at once share one review', async () => {
+  review(FOR_POD);
+  const found = await Promise.all(Array.from({ length: 20 }, () => pods.identify(LONG)));
+  expect(found).toEqual(Array.from({ length: 20 }, () => FOUND));
+  expect(reviews()).toHaveLength(1);
+});

@@ -1,0 +1,245 @@
+import { contextOf } from '../../../core/observation/context-of.ts';
+import type { AgentObservation, ObservationStatus } from '../../../core/observation/observation.ts';
+import { writeDelayMs } from '../../../core/observation/write-due.ts';
+import { halfJitter } from '../../../kube/backoff.ts';
+import { KubeError } from '../../../kube/client.ts';
+import { keyText } from '../../../kube/resources.ts';
+import type { StatusWriter } from '../../../kube/status-writer.ts';
+import type { Clock } from '../../../runtime/clock.ts';
+import { describeError, type Logger } from '../../../runtime/logger.ts';
+import type { Counter } from '../../../runtime/metrics.ts';
+import { mergeArrival } from '../../status/receive.ts';
+import type { AgentKey, Arrival } from '../store.ts';
+import type { Observations } from './observations.ts';
+
+export interface CoalescerOptions {
+  observations: Observations;
+  writer: StatusWriter<AgentObservation, ObservationStatus>;
+  clock: Clock;
+  logger: Logger;
+  /** By result: written, unchanged, gone, failed, refused. */
+  writes: Counter;
+}
+
+/** Heartbeats that were accepted and are not written yet, of one object. */
+interface Pending {
+  key: AgentKey;
+  arrivals: Arrival[];
+  /** The stored status with all of `arrivals`, and the version of the object that it was computed from. */
+  ahead: { version: string | undefined; status: ObservationStatus } | null;
+  writtenMs: number;
+  /** Ends the wait for the next write. */
+  wait: AbortController | null;
+  dueMs: number;
+  writing: Promise<void> | null;
+  failures: number;
+}
+
+/** So many heartbeats are written although their time has not come, since they are replayed at each read. */
+const MAX_PENDING = 100;
+const RETRY = { baseMs: 500, maxMs: 30_000 };
+
+/**
+ * Writes what watchers wait for at once and the rest at most once in a window, per object. Reads see accepted
+ * heartbeats at once, because the status is computed from the stored one and what is pending, by the function that
+ * writes it too. A crash loses at most what is pending.
+ */
+export interface Coalescer {
+  /** The object's status with what is pending. */
+  statusOf(object: AgentObservation): ObservationStatus | undefined;
+  /** Takes an accepted heartbeat; its write follows by itself. */
+  add(object: AgentObservation, arrival: Arrival): void;
+  /** Takes an accepted heartbeat and resolves when it is stored; when it rejects, the heartbeat is not taken. */
+  write(object: AgentObservation, arrival: Arrival): Promise<'stored' | 'gone'>;
+  /** The object is gone, and what was pending with it. */
+  drop(key: AgentKey): void;
+  /** Heartbeats that wait, over all objects. */
+  size(): number;
+  /** Writes everything that is pending, and takes no time over what fails. */
+  close(): Promise<void>;
+}
+
+export function createCoalescer(options: CoalescerOptions): Coalescer {
+  return new PendingHeartbeats(options);
+}
+
+class PendingHeartbeats implements Coalescer {
+  readonly #options: CoalescerOptions;
+  readonly #byKey = new Map<string, Pending>();
+  #closed = false;
+
+  constructor(options: CoalescerOptions) {
+    this.#options = options;
+  }
+
+  statusOf(object: AgentObservation): ObservationStatus | undefined {
+    const pending = this.#byKey.get(keyText(object.metadata));
+    if (pending === undefined || pending.arrivals.length === 0) return object.status;
+    const version = object.metadata.resourceVersion;
+    if (pending.ahead?.version !== version || pending.ahead === null) {
+      const status = merge(object, pending.arrivals);
+      if (status === undefined) return undefined;
+      pending.ahead = { version, status };
+    }
+    return pending.ahead.status;
+  }
+
+  add(object: AgentObservation, arrival: Arrival): void {
+    const pending = this.#take(object, arrival);
+    const { clock } = this.#options;
+    const nowMs = clock.monotonicMs();
+    const after = this.statusOf(object);
+    const delayMs =
+      after === undefined || pending.arrivals.length >= MAX_PENDING
+        ? 0
+        : writeDelayMs(
+            { before: object.status, after },
+            {
+              sinceLastWriteMs: nowMs - pending.writtenMs,
+              intervalSeconds: arrival.heartbeat.intervalSeconds,
+            },
+          );
+    this.#schedule(pending, nowMs + delayMs);
+  }
+
+  async write(object: AgentObservation, arrival: Arrival): Promise<'stored' | 'gone'> {
+    const pending = this.#take(object, arrival);
+    try {
+      while (pending.arrivals.includes(arrival)) await this.#flush(pending);
+    } catch (error) {
+      pending.arrivals = pending.arrivals.filter((each) => each !== arrival);
+      pending.ahead = null;
+      throw error;
+    }
+    return this.#byKey.get(keyText(pending.key)) === pending ? 'stored' : 'gone';
+  }
+
+  drop(key: AgentKey): void {
+    const pending = this.#byKey.get(keyText(key));
+    if (pending === undefined) return;
+    pending.arrivals = [];
+    pending.wait?.abort();
+    this.#byKey.delete(keyText(key));
+  }
+
+  size(): number {
+    return [...this.#byKey.values()].reduce((sum, pending) => sum + pending.arrivals.length, 0);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await Promise.all(
+      [...this.#byKey.values()].map(async (pending) => {
+        pending.wait?.abort();
+        await pending.writing?.catch(() => undefined);
+        if (pending.arrivals.length > 0) await this.#flush(pending).catch(() => undefined);
+      }),
+    );
+  }
+
+  #take(object: AgentObservation, arrival: Arrival): Pending {
+    const { namespace, name } = object.metadata;
+    const key = keyText({ namespace, name });
+    const pending = this.#byKey.get(key) ?? {
+      key: { namespace, name },
+      arrivals: [],
+      ahead: null,
+      writtenMs: Number.NEGATIVE_INFINITY,
+      wait: null,
+      dueMs: Number.POSITIVE_INFINITY,
+      writing: null,
+      failures: 0,
+    };
+    this.#byKey.set(key, pending);
+    // One more on what is computed already, not all of them anew.
+    const before = pending.arrivals.length === 0 ? null : this.statusOf(object);
+    pending.arrivals.push(arrival);
+    if (before !== null) {
+      const status = mergeArrival(before, arrival, contextOf(object));
+      pending.ahead = { version: object.metadata.resourceVersion, status };
+    }
+    return pending;
+  }
+
+  /** The earliest of all times that were asked for counts. After a failure the retry's time holds. */
+  #schedule(pending: Pending, dueMs: number): void {
+    if (this.#closed || dueMs >= pending.dueMs || (pending.failures > 0 && pending.wait !== null)) return;
+    pending.wait?.abort();
+    const wait = new AbortController();
+    pending.wait = wait;
+    pending.dueMs = dueMs;
+    void this.#wait(pending, wait, Math.max(0, dueMs - this.#options.clock.monotonicMs()));
+  }
+
+  async #wait(pending: Pending, wait: AbortController, ms: number): Promise<void> {
+    try {
+      if (ms > 0) await this.#options.clock.sleep(ms, wait.signal);
+    } catch {
+      return;
+    }
+    pending.wait = null;
+    pending.dueMs = Number.POSITIVE_INFINITY;
+    // A write under way began before the last heartbeats came.
+    await pending.writing?.catch(() => undefined);
+    await this.#flush(pending).catch((error: unknown) => this.#failed(pending, error));
+  }
+
+  #failed(pending: Pending, error: unknown): void {
+    const { clock, logger } = this.#options;
+    const fields = { agent: keyText(pending.key), error: describeError(error) };
+    if (isFinal(error)) {
+      logger.error('status is refused, and its heartbeats are dropped', fields);
+      return;
+    }
+    if (pending.failures === 0) logger.warn('status cannot be written, and is tried again', fields);
+    this.#schedule(pending, clock.monotonicMs() + halfJitter(pending.failures, RETRY));
+    pending.failures += 1;
+  }
+
+  /** Writes what is pending now; joins a write that is under way. */
+  #flush(pending: Pending): Promise<void> {
+    pending.writing ??= this.#store(pending).finally(() => (pending.writing = null));
+    return pending.writing;
+  }
+
+  async #store(pending: Pending): Promise<void> {
+    const { observations, writer, clock, writes } = this.#options;
+    const batch = [...pending.arrivals];
+    if (batch.length === 0) return;
+    try {
+      const result = await writer.write(pending.key, (object) => merge(object, batch) ?? null);
+      writes.add({ result: result.outcome === 'missing' ? 'gone' : result.outcome });
+      if (result.outcome === 'missing') {
+        this.drop(pending.key);
+        return;
+      }
+      observations.remember(result.object);
+      this.#settle(pending, batch);
+      pending.writtenMs = clock.monotonicMs();
+      pending.failures = 0;
+    } catch (error) {
+      writes.add({ result: isFinal(error) ? 'refused' : 'failed' });
+      // Tried again it would be refused again; without these heartbeats the next ones may be taken.
+      if (isFinal(error)) this.#settle(pending, batch);
+      throw error;
+    }
+  }
+
+  #settle(pending: Pending, batch: readonly Arrival[]): void {
+    pending.arrivals = pending.arrivals.filter((arrival) => !batch.includes(arrival));
+    pending.ahead = null;
+  }
+}
+
+function merge(object: AgentObservation, arrivals: readonly Arrival[]): ObservationStatus | undefined {
+  const context = contextOf(object);
+  return arrivals.reduce<ObservationStatus | undefined>(
+    (status, arrival) => mergeArrival(status, arrival, context),
+    object.status,
+  );
+}
+
+/** The API server has judged the content, not the moment. */
+function isFinal(error: unknown): boolean {
+  return error instanceof KubeError && [400, 413, 422].includes(error.status);
+}

@@ -1,0 +1,367 @@
+import { contextOf } from '../../../core/observation/context-of.ts';
+import type { AgentObservation, ObservationStatus } from '../../../core/observation/observation.ts';
+import { statusOf } from '../../../core/observation/status-of.ts';
+import { KubeError, type KubeClient } from '../../../kube/client.ts';
+import { sameJson } from '../../../kube/merge-patch.ts';
+import { createObject, deleteObject } from '../../../kube/objects.ts';
+import { AGENT_OBSERVATIONS, keyText } from '../../../kube/resources.ts';
+import { createStatusWriter, type StatusWriter } from '../../../kube/status-writer.ts';
+import type { Clock } from '../../../runtime/clock.ts';
+import { describeError, type Logger } from '../../../runtime/logger.ts';
+import type { Metrics } from '../../../runtime/metrics.ts';
+import { Problem } from '../../../runtime/problem.ts';
+import { withoutProof, withProof } from '../../status/proofs.ts';
+import { receive } from '../../status/receive.ts';
+import { registeredStatus } from '../../status/register.ts';
+import { hasToken, withOnlyToken, withToken } from '../../status/tokens.ts';
+import type {
+  AgentKey,
+  AgentPage,
+  AgentRecord,
+  Arrival,
+  HeartbeatOutcome,
+  InstanceReport,
+  ListQuery,
+  ProofRemoval,
+  ProofWrite,
+  RegisterOutcome,
+  Registration,
+  Store,
+  TokenGrant,
+  TokenOutcome,
+} from '../store.ts';
+import { createCoalescer, type Coalescer } from './coalescer.ts';
+import { createObservations, type Observations } from './observations.ts';
+import { agentIdOf, recordOf, reportOf } from './record.ts';
+
+export const FIELD_MANAGER = 'platform-control-plane';
+
+export interface KubernetesStoreOptions {
+  client: KubeClient;
+  clock: Clock;
+  logger: Logger;
+  metrics: Metrics;
+  rateLimitSeconds: number;
+  /** How often silent remote agents are looked for, in milliseconds; default 10,000. */
+  sweepMs?: number;
+}
+
+const SWEEP_MS = 10_000;
+/** How long the last writes may take when the process ends, in milliseconds. */
+const CLOSE_MS = 5_000;
+
+/**
+ * Keeps each agent in its AgentObservation. The state of a heartbeat is coalesced, so a crash may lose one window of
+ * it; tokens and proofs are in the cluster before anybody hears that they are stored.
+ */
+export function createKubernetesStore(options: KubernetesStoreOptions): Store {
+  return new KubernetesStore(options);
+}
+
+class KubernetesStore implements Store {
+  readonly #options: KubernetesStoreOptions;
+  readonly #observations: Observations;
+  readonly #writer: StatusWriter<AgentObservation, ObservationStatus>;
+  readonly #heartbeats: Coalescer;
+  readonly #stop = new AbortController();
+  #sweeps: Promise<void> | null = null;
+  #closing: Promise<void> | null = null;
+
+  constructor(options: KubernetesStoreOptions) {
+    this.#options = options;
+    const { client, clock, logger, metrics } = options;
+    this.#observations = createObservations({
+      client,
+      clock,
+      logger,
+      onGone: (key) => this.#heartbeats.drop(key),
+    });
+    this.#writer = createStatusWriter({
+      client,
+      clock,
+      resource: AGENT_OBSERVATIONS,
+      fieldManager: FIELD_MANAGER,
+    });
+    this.#heartbeats = createCoalescer({
+      observations: this.#observations,
+      writer: this.#writer,
+      clock,
+      logger,
+      writes: metrics.counter(
+        'platform_control_plane_status_writes_total',
+        'Writes of AgentObservation status for heartbeats, by result.',
+      ),
+    });
+    metrics.gauge(
+      'platform_control_plane_pending_heartbeats',
+      'Accepted heartbeats that are not written to the cluster yet.',
+      () => [{ value: this.#heartbeats.size() }],
+    );
+  }
+
+  /** Does not wait for the cluster: until it answers the process is up and not ready. */
+  start(): Promise<void> {
+    this.#observations.start();
+    this.#sweeps = this.#sweep();
+    return Promise.resolve();
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#end();
+    return this.#closing;
+  }
+
+  async #end(): Promise<void> {
+    this.#stop.abort();
+    await this.#sweeps;
+    await Promise.race([this.#heartbeats.close(), this.#options.clock.sleep(CLOSE_MS)]);
+    const lost = this.#heartbeats.size();
+    if (lost > 0)
+      this.#options.logger.warn('heartbeats are lost: the cluster takes no writes', { heartbeats: lost });
+    await this.#observations.close();
+  }
+
+  unready(): string | null {
+    if (!this.#observations.isSynced()) return 'the AgentObservations are not read yet';
+    return this.#observations.isFresh() ? null : 'the API server is not heard any more';
+  }
+
+  async register(registration: Registration, at: Date): Promise<RegisterOutcome> {
+    const made = await this.#ensureRemote(registration);
+    if (made.object.spec.source === 'sidecar') return { kind: 'taken' };
+    const object = await this.#write(registration, (current) =>
+      registeredStatus(
+        current.status,
+        { ...registration, agentId: registration.agentId ?? agentIdOf(current) },
+        { at, context: contextOf(current) },
+      ),
+    );
+    if (object === null) throw gone(registration);
+    return { kind: made.created ? 'created' : 'exists', record: this.#record(object) };
+  }
+
+  replaceTokens(grant: TokenGrant): Promise<TokenOutcome> {
+    return this.#changeTokens(grant, (status) => withOnlyToken(status, grant.token));
+  }
+
+  addToken(grant: TokenGrant): Promise<TokenOutcome> {
+    return this.#changeTokens(grant, (status) => withToken(status, grant.token, grant.at));
+  }
+
+  async hasToken({ agentId, token, at, ...key }: TokenGrant): Promise<boolean> {
+    const holds = (object: AgentObservation | undefined): boolean =>
+      object?.status !== undefined &&
+      agentIdOf(object) === agentId &&
+      hasToken(object.status, token.hash, at);
+    // Another replica may have granted it a moment ago.
+    return holds(this.#observations.get(key)) || holds(await this.#refresh(key));
+  }
+
+  async find(key: AgentKey): Promise<AgentRecord | null> {
+    await this.#needList();
+    const object = this.#observations.get(key);
+    return object === undefined ? null : this.#record(object);
+  }
+
+  async findByName(name: string): Promise<AgentRecord[]> {
+    return (await this.#all()).filter((agent) => agent.name === name);
+  }
+
+  async list(query: ListQuery): Promise<AgentPage> {
+    const { phase, grade, namespace, after, limit } = query;
+    const matching = (await this.#all()).filter(
+      (agent) =>
+        (namespace === undefined || agent.namespace === namespace) &&
+        (phase === undefined || agent.status.phase === phase) &&
+        (grade === undefined || agent.status.grade === grade),
+    );
+    const rest = after === null ? matching : matching.filter((agent) => compareKeys(agent, after) > 0);
+    const agents = rest.slice(0, limit);
+    const last = rest.length > agents.length ? agents.at(-1) : undefined;
+    const next = last === undefined ? null : { namespace: last.namespace, name: last.name };
+    return { agents, total: matching.length, next };
+  }
+
+  async report(key: AgentKey, instance: string | null): Promise<InstanceReport | null> {
+    const agent = await this.find(key);
+    return agent && reportOf(agent.name, agent.status, instance);
+  }
+
+  async heartbeat(arrival: Arrival): Promise<HeartbeatOutcome> {
+    if (this.#observations.get(arrival) === undefined) await this.#refresh(arrival);
+    // From here to the heartbeat's place in the queue nothing waits, so that two at once see each other.
+    const object = this.#observations.get(arrival);
+    if (object === undefined) return { kind: 'unknown' };
+    const before = this.#heartbeats.statusOf(object);
+    const { rateLimitSeconds } = this.#options;
+    const received = receive(before, arrival, { context: contextOf(object), rateLimitSeconds });
+    if (received.kind !== 'accepted') return received;
+    const { status } = received;
+    if (status.proofRevision === before?.proofRevision) {
+      this.#heartbeats.add(object, arrival);
+    } else {
+      const outcome = await this.#guard(this.#heartbeats.write(object, arrival));
+      if (outcome === 'gone') return { kind: 'unknown' };
+    }
+    return { kind: 'accepted', record: recordOf(object, status) };
+  }
+
+  async putProof({ record, at: _, ...key }: ProofWrite): Promise<'stored' | 'unknown-agent'> {
+    const object = await this.#write(key, (current) => withProof(statusIn(current), record));
+    return object === null ? 'unknown-agent' : 'stored';
+  }
+
+  async removeProof({ ruleId, at, ...key }: ProofRemoval): Promise<'removed' | 'no-proof' | 'unknown-agent'> {
+    let isThere = false;
+    const object = await this.#write(key, (current) => {
+      const status = withoutProof(statusIn(current), ruleId, at);
+      isThere = status !== null;
+      return status;
+    });
+    if (object === null) return 'unknown-agent';
+    return isThere ? 'removed' : 'no-proof';
+  }
+
+  async remove(key: AgentKey): Promise<'removed' | 'unknown-agent' | 'workload'> {
+    const object = this.#observations.get(key) ?? (await this.#read(key));
+    if (object === undefined) return 'unknown-agent';
+    if (object.spec.source === 'sidecar') return 'workload';
+    const { client } = this.#options;
+    const removed = await this.#guard(deleteObject(client, AGENT_OBSERVATIONS, key, object.metadata.uid));
+    this.#observations.forget(object);
+    return removed ? 'removed' : 'unknown-agent';
+  }
+
+  async #ensureRemote(key: AgentKey): Promise<{ object: AgentObservation; created: boolean }> {
+    const { namespace, name } = key;
+    const known = await this.#read(key);
+    if (known !== undefined) return { object: known, created: false };
+    const desired: AgentObservation = {
+      apiVersion: 'platform.io/v1',
+      kind: 'AgentObservation',
+      metadata: { namespace, name },
+      spec: { source: 'remote' },
+    };
+    const made = await this.#guard(createObject(this.#options.client, AGENT_OBSERVATIONS, desired));
+    if (made.outcome === 'created') {
+      this.#observations.remember(made.object);
+      return { object: made.object, created: true };
+    }
+    // Another replica was faster.
+    const object = await this.#read(key);
+    if (object === undefined) throw gone(key);
+    return { object, created: false };
+  }
+
+  async #changeTokens(
+    grant: TokenGrant,
+    change: (status: ObservationStatus) => ObservationStatus | null,
+  ): Promise<TokenOutcome> {
+    let outcome: TokenOutcome = 'unknown-agent';
+    await this.#write(grant, (current) => {
+      outcome = 'unknown-agent';
+      if (agentIdOf(current) !== grant.agentId) return null;
+      const status = change(statusIn(current));
+      outcome = status === null ? 'too-many' : 'stored';
+      return status;
+    });
+    return outcome;
+  }
+
+  /** The object after the write; null: there is none. */
+  async #write(
+    { namespace, name }: AgentKey,
+    update: (current: AgentObservation) => ObservationStatus | null,
+  ): Promise<AgentObservation | null> {
+    const result = await this.#guard(this.#writer.write({ namespace, name }, update));
+    if (result.outcome === 'missing') return null;
+    this.#observations.remember(result.object);
+    return result.object;
+  }
+
+  #read(key: AgentKey): Promise<AgentObservation | undefined> {
+    return this.#guard(this.#observations.read(key));
+  }
+
+  #refresh({ namespace, name }: AgentKey): Promise<AgentObservation | undefined> {
+    return this.#guard(this.#observations.refresh({ namespace, name }));
+  }
+
+  #record(object: AgentObservation): AgentRecord {
+    return recordOf(object, this.#heartbeats.statusOf(object) ?? { phase: 'Pending' });
+  }
+
+  async #all(): Promise<AgentRecord[]> {
+    await this.#needList();
+    return this.#observations
+      .list()
+      .map((object) => this.#record(object))
+      .sort(compareKeys);
+  }
+
+  #needList(): Promise<void> {
+    return this.#observations.isSynced()
+      ? Promise.resolve()
+      : Promise.reject(unavailable('the AgentObservations are not read yet; try again'));
+  }
+
+  async #guard<T>(answer: Promise<T>): Promise<T> {
+    try {
+      return await answer;
+    } catch (error) {
+      throw error instanceof KubeError
+        ? unavailable('the cluster does not take this now; try again', error)
+        : error;
+    }
+  }
+
+  /**
+   * Nobody else ages a remote agent's observation: the operator knows workloads alone. Every replica does, and what
+   * one has written is no change for the next.
+   */
+  async #sweep(): Promise<void> {
+    const { clock, logger, sweepMs = SWEEP_MS } = this.#options;
+    for (;;) {
+      try {
+        await clock.sleep(sweepMs, this.#stop.signal);
+      } catch {
+        return;
+      }
+      const at = clock.now();
+      for (const object of this.#observations.list().filter((each) => isDue(each, at))) {
+        const { namespace, name } = object.metadata;
+        await this.#write({ namespace, name }, (current) =>
+          statusOf(current.status, at, contextOf(current)),
+        ).catch((error: unknown) =>
+          logger.warn('status cannot be aged', {
+            agent: keyText({ namespace, name }),
+            error: describeError(error),
+          }),
+        );
+      }
+    }
+  }
+}
+
+function isDue(object: AgentObservation, at: Date): boolean {
+  const { spec, status } = object;
+  return spec.source === 'remote' && !sameJson(statusOf(status, at, contextOf(object)), status);
+}
+
+const statusIn = (object: AgentObservation): ObservationStatus => object.status ?? { phase: 'Pending' };
+
+function compareKeys(a: AgentKey, b: AgentKey): number {
+  if (a.namespace !== b.namespace) return a.namespace < b.namespace ? -1 : 1;
+  return a.name === b.name ? 0 : a.name < b.name ? -1 : 1;
+}
+
+function unavailable(detail: string, cause?: unknown): Problem {
+  return new Problem(503, detail, {
+    headers: { 'retry-after': '2' },
+    ...(cause === undefined ? {} : { cause }),
+  });
+}
+
+function gone({ name }: AgentKey): Problem {
+  return unavailable(`${name} was removed at this moment; try again`);
+}

@@ -1,0 +1,89 @@
+import { gradeOf } from '../../../core/gap/grade.ts';
+import type { HealthStatus } from '../../../core/health/health.ts';
+import { healthStatusOf } from '../../../core/health/summarize.ts';
+import type { AgentObservation, ObservationStatus, Phase } from '../../../core/observation/observation.ts';
+import { RUNTIMES, type AgentRecord, type InstanceReport } from '../store.ts';
+
+/** What the resource definition fills in where nobody has said how often the agent is to report. */
+const DEFAULT_HEARTBEAT_SECONDS = 30;
+
+/** The agent that an observation speaks of; `status`: as this process knows it, which may be ahead of the object. */
+export function recordOf(observation: AgentObservation, status: ObservationStatus): AgentRecord {
+  const { metadata, spec } = observation;
+  const { heartbeatSeconds = DEFAULT_HEARTBEAT_SECONDS } = spec;
+  return {
+    namespace: metadata.namespace,
+    name: metadata.name,
+    agentId: agentIdOf(observation),
+    runtime:
+      RUNTIMES.find((runtime) => runtime === status.runtime) ?? (isRemote(observation) ? 'other' : 'k8s'),
+    source: spec.source,
+    // The default is nobody's wish: senders keep the interval that they were configured with.
+    heartbeatSeconds: heartbeatSeconds === DEFAULT_HEARTBEAT_SECONDS ? null : heartbeatSeconds,
+    status,
+  };
+}
+
+/** From the object's uid, which lives exactly as long as the agent's registration. */
+export function agentIdOf(observation: AgentObservation): string {
+  return observation.status?.agentId ?? `agt_${(observation.metadata.uid ?? '').replaceAll('-', '')}`;
+}
+
+const isRemote = (observation: AgentObservation): boolean => observation.spec.source === 'remote';
+
+/** What the status keeps of an instance's last report: all of the one that speaks for the agent, a summary of others. */
+export function reportOf(
+  name: string,
+  status: ObservationStatus,
+  instance: string | null,
+): InstanceReport | null {
+  const speaker = status.reportedBy;
+  if (speaker === undefined || status.lastChecked === undefined) return null;
+  const wanted = instance ?? speaker;
+  const row = status.instances?.find((each) => each.name === wanted);
+  if (wanted !== speaker && row === undefined) return null;
+  const isSpeaker = wanted === speaker;
+  const checks = status.checks ?? [];
+  // A pod that is gone has no row any more; the status still shows what it last said.
+  const score = row?.score ?? status.score ?? 0;
+  const receivedAt = row?.lastHeartbeat ?? status.lastChecked;
+  return {
+    instance: wanted,
+    receivedAt,
+    gap: {
+      score,
+      grade: gradeOf(score),
+      source: isSpeaker ? (status.source ?? null) : null,
+      issues: isSpeaker ? (status.issues ?? []) : null,
+      ...(isSpeaker && isCut(status) ? { issuesTotal: status.issuesTotal } : {}),
+    },
+    health: {
+      agentName: name,
+      timestamp: receivedAt,
+      status: healthOf(row?.phase) ?? (isSpeaker ? healthStatusOf(checks) : null),
+      summary: isSpeaker ? (status.summary ?? null) : null,
+      checks: isSpeaker ? checks : null,
+    },
+    usage: isSpeaker ? (status.usage ?? null) : null,
+  };
+}
+
+function isCut(status: ObservationStatus): status is ObservationStatus & { issuesTotal: number } {
+  return status.issuesTotal !== undefined && status.issuesTotal > (status.issues ?? []).length;
+}
+
+/** The health status that an instance's phase was made from; null: it is silent, and the row says only that. */
+function healthOf(phase: Phase | undefined): HealthStatus | null {
+  switch (phase) {
+    case 'Healthy':
+      return 'healthy';
+    case 'Degraded':
+      return 'degraded';
+    case 'Unhealthy':
+      return 'unhealthy';
+    case 'Pending':
+    case 'Unknown':
+    case undefined:
+      return null;
+  }
+}

@@ -1,0 +1,103 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import type { Server } from 'node:https';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { connect } from 'node:tls';
+import { X509Certificate } from 'node:crypto';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { listen, type Listener } from '../runtime/http-listener.ts';
+import { silentLogger } from '../runtime/logger.ts';
+import { ManualClock } from '../testing/manual-clock.ts';
+import { issueAuthority, issueLeaf, type KeyPair } from '../webhook/certificates/issue.ts';
+import { readKeyPair, reloadKeyPair } from './tls.ts';
+
+let directory: string;
+let listener: Listener;
+let stop: AbortController;
+let clock: ManualClock;
+let done: Promise<void>;
+let warnings: string[];
+let first: KeyPair;
+let second: KeyPair;
+
+const files = () => ({ certFile: join(directory, 'tls.crt'), keyFile: join(directory, 'tls.key') });
+
+function write(pair: KeyPair): void {
+  writeFileSync(files().certFile, pair.cert);
+  writeFileSync(files().keyFile, pair.key);
+}
+
+beforeEach(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'tls-'));
+  const validity = { now: new Date(), days: 1 };
+  const authority = await issueAuthority(validity);
+  first = await issueLeaf(authority, ['first.test'], validity);
+  second = await issueLeaf(authority, ['second.test'], validity);
+  write(first);
+  const tls = await readKeyPair(files());
+  listener = await listen({ handler: (_request, response) => response.end('ok'), port: 0, tls });
+  stop = new AbortController();
+  clock = new ManualClock('2026-03-01T10:00:00.000Z');
+  warnings = [];
+  done = reloadKeyPair({
+    files: files(),
+    server: listener.server as Server,
+    current: tls,
+    clock,
+    logger: { ...silentLogger, warn: (message) => warnings.push(message) },
+    everyMs: 10_000,
+    signal: stop.signal,
+  });
+});
+
+afterEach(async () => {
+  stop.abort();
+  await done;
+  await listener.close();
+  rmSync(directory, { recursive: true });
+});
+
+/** The name in the certificate that a new connection is shown. */
+async function served(): Promise<string> {
+  const socket = connect({ port: listener.port, host: '127.0.0.1', rejectUnauthorized: false });
+  await new Promise((resolve, reject) => socket.once('secureConnect', resolve).once('error', reject));
+  const { subject } = new X509Certificate(socket.getPeerCertificate().raw);
+  socket.destroy();
+  return subject;
+}
+
+/** Lets one look at the files happen and waits until it is over. */
+async function look(): Promise<void> {
+  (await clock.nextSleep()).wake();
+  const next = await clock.nextSleep();
+  expect(next.ms).toBe(10_000);
+  next.wake();
+}
+
+test('new files are served to new connections, without a restart', async () => {
+  expect(await served()).toBe('CN=first.test');
+  write(second);
+  await look();
+  expect(await served()).toBe('CN=second.test');
+});
+
+test('a pair that is broken leaves the old one in place and is warned of once, until it is whole again', async () => {
+  writeFileSync(files().certFile, second.cert);
+  await look();
+  await look();
+  expect(await served()).toBe('CN=first.test');
+  expect(warnings).toEqual(['certificate cannot be reloaded']);
+  rmSync(files().keyFile);
+  await look();
+  expect(await served()).toBe('CN=first.test');
+  writeFileSync(files().keyFile, second.key);
+  await look();
+  expect(await served()).toBe('CN=second.test');
+});
+
+test('a key of another certificate is no pair', async () => {
+  writeFileSync(files().keyFile, second.key);
+  await expect(readKeyPair(files())).rejects.toThrow(
+    `TLS_CERT_FILE ${files().certFile} and TLS_KEY_FILE ${files().keyFile} are no certificate with its key`,
+  );
+});
