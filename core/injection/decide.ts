@@ -6,7 +6,7 @@ import {
 } from './annotations.ts';
 import { agentNameOf } from './agent-name.ts';
 import type { InjectionPlan } from './build-sidecar.ts';
-import { inject, uninject } from './inject.ts';
+import { uninject } from './inject.ts';
 import { CA_ANNOTATION, INJECTED_ANNOTATION } from './names.ts';
 import type { Pod } from './pod.ts';
 import { RULES, type Refusal, type Subject } from './refusals.ts';
@@ -49,11 +49,6 @@ export function decide(pod: Pod, settings: InjectionSettings): Decision {
   const refusals = RULES.flatMap((rule) => rule(subject) ?? []);
   if (refusals.length > 0) return { action: 'refuse', refusals };
   return { action: 'inject', plan: planOf(subject), warnings: unknownAnnotations(annotations) };
-}
-
-/** The pod after its decision: injected, or as it came. */
-export function applyDecision(pod: Pod, decision: Decision, settings: InjectionSettings): Pod {
-  return decision.action === 'inject' ? inject(pod, decision.plan, settings) : pod;
 }
 
 function subjectOf(pod: Pod, values: AnnotationValues, settings: InjectionSettings): Subject {
