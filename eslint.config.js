@@ -81,6 +81,8 @@ export default defineConfig(
         Buffer: 'readonly',
         URL: 'readonly',
         setTimeout: 'readonly',
+        clearTimeout: 'readonly',
+        performance: 'readonly',
       },
     },
   },

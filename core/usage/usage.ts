@@ -28,8 +28,6 @@ export interface RingUsageReport {
   callsWithoutUsage: number;
 }
 
-export type UsageReport = AgentUsageReport | RingUsageReport;
-
 /** The usage window of one heartbeat. */
 export interface UsageWindow {
   windowStartedAt: string;
