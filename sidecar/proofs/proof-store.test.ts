@@ -37,7 +37,7 @@ describe('what the control plane answers', () => {
     await store.put(proof('MEM-02'));
     const told = store.tell();
     await store.put(proof('OBS-03', 'since'));
-    await store.remove('MEM-02');
+    await store.remove('MEM-02', new Date('2026-03-01T10:00:01Z'));
     await store.settle(told, { revision: 7, proofs: [proof('MEM-01', 'there'), proof('MEM-02', 'there')] });
     expect(held(store)).toEqual(['MEM-01 there', 'OBS-03 since']);
   });
@@ -49,6 +49,33 @@ describe('what the control plane answers', () => {
     expect(held(store)).toEqual(['OBS-03 here']);
     await store.settle(store.tell(), { revision: 8, proofs: [] });
     expect(held(store)).toEqual([]);
+  });
+});
+
+describe('a removal that the control plane overlooked, since it changed meanwhile', () => {
+  const removed = async (): Promise<ProofStore> => {
+    const store = await ProofStore.open(null);
+    await store.put(proof('MEM-01'));
+    await store.settle(store.tell(), { revision: 3, proofs: [proof('MEM-01')] });
+    await store.remove('MEM-01', new Date('2026-03-01T10:05:00Z'));
+    return store;
+  };
+
+  test('holds, until the control plane has taken it over', async () => {
+    const store = await removed();
+    await store.settle(store.tell(), { revision: 5, proofs: [proof('MEM-01'), proof('OBS-03', 'there')] });
+    expect(held(store)).toEqual(['OBS-03 there']);
+    expect(store.tell()).toMatchObject({ revision: 5 });
+    await store.settle(store.tell(), { revision: 6, proofs: [proof('OBS-03', 'there')] });
+    await store.settle(store.tell(), { revision: 7, proofs: [proof('MEM-01', 'later')] });
+    expect(held(store)).toEqual(['MEM-01 later']);
+  });
+
+  test('gives way to a newer record', async () => {
+    const store = await removed();
+    const newer = { ...proof('MEM-01', 'there'), verifiedAt: '2026-03-01T10:06:00.000Z' };
+    await store.settle(store.tell(), { revision: 5, proofs: [newer] });
+    expect(held(store)).toEqual(['MEM-01 there']);
   });
 });
 

@@ -6,6 +6,12 @@ export interface ToldProofs extends KeptProofs {
   changesUpTo: number;
 }
 
+interface LocalChange {
+  number: number;
+  /** When the record was removed; null: it was put. */
+  removedAt: Date | null;
+}
+
 /**
  * The agent's proofs as this sidecar knows them. Where there is a control plane it is the authority: what it answers
  * replaces what is here, except for what was changed here since the heartbeat that it answers.
@@ -15,8 +21,8 @@ export class ProofStore {
   readonly #listeners: (() => void)[] = [];
   #kept: KeptProofs;
   #changes = 0;
-  /** Rule id to the number of its last local change that the authority may not know. */
-  readonly #changed = new Map<string, number>();
+  /** The last local change of a rule that the authority may not have taken over. */
+  readonly #changed = new Map<string, LocalChange>();
   #writing: Promise<unknown> = Promise.resolve();
 
   private constructor(path: string | null, kept: KeptProofs) {
@@ -34,7 +40,7 @@ export class ProofStore {
   }
 
   find(ruleId: string): ProofRecord | undefined {
-    return this.#kept.proofs.find((proof) => proof.ruleId === ruleId);
+    return findIn(this.#kept, ruleId);
   }
 
   /** Called after each local change. */
@@ -45,14 +51,14 @@ export class ProofStore {
   /** Stores the record in the place of the rule's last one. Rejects, and changes nothing, when it cannot be kept. */
   async put(record: ProofRecord): Promise<void> {
     await this.#replace((kept) => ({ ...kept, proofs: withRecord(kept.proofs, record.ruleId, record) }));
-    this.#noteChange(record.ruleId);
+    this.#noteChange(record.ruleId, null);
   }
 
   /** false: there was none. */
-  async remove(ruleId: string): Promise<boolean> {
+  async remove(ruleId: string, at: Date): Promise<boolean> {
     if (this.find(ruleId) === undefined) return false;
     await this.#replace((kept) => ({ ...kept, proofs: withRecord(kept.proofs, ruleId, undefined) }));
-    this.#noteChange(ruleId);
+    this.#noteChange(ruleId, at);
     return true;
   }
 
@@ -60,24 +66,22 @@ export class ProofStore {
     return { ...this.#kept, changesUpTo: this.#changes };
   }
 
-  /** The authority knows what `told` said; `answer` is what it holds, where that is something else. */
+  /** The authority has heard what `told` said; `answer` is what it holds, where that is something else. */
   async settle(told: ToldProofs, answer: KeptProofs | null): Promise<void> {
-    for (const [ruleId, number] of this.#changed)
-      if (number <= told.changesUpTo) this.#changed.delete(ruleId);
+    for (const [ruleId, change] of this.#changed)
+      if (change.number <= told.changesUpTo && !isOverlooked(change, findIn(answer, ruleId)))
+        this.#changed.delete(ruleId);
     if (answer === null) return;
     await this.#replace((kept) => {
       let proofs = answer.proofs;
-      for (const ruleId of this.#changed.keys()) {
-        const own = kept.proofs.find((proof) => proof.ruleId === ruleId);
-        proofs = withRecord(proofs, ruleId, own);
-      }
+      for (const ruleId of this.#changed.keys()) proofs = withRecord(proofs, ruleId, findIn(kept, ruleId));
       return { revision: answer.revision, proofs };
     });
   }
 
-  #noteChange(ruleId: string): void {
+  #noteChange(ruleId: string, removedAt: Date | null): void {
     this.#changes += 1;
-    this.#changed.set(ruleId, this.#changes);
+    this.#changed.set(ruleId, { number: this.#changes, removedAt });
     for (const listener of this.#listeners) listener();
   }
 
@@ -91,6 +95,20 @@ export class ProofStore {
     this.#writing = done.catch(() => undefined);
     return done;
   }
+}
+
+/**
+ * The authority takes a missing record for removed only from who knows its newest revision. One that changed meanwhile
+ * answers with the record as it was; the removal then goes with the next heartbeat.
+ */
+function isOverlooked({ removedAt }: LocalChange, answered: ProofRecord | undefined): boolean {
+  return (
+    removedAt !== null && answered !== undefined && Date.parse(answered.verifiedAt) <= removedAt.getTime()
+  );
+}
+
+function findIn(kept: KeptProofs | null, ruleId: string): ProofRecord | undefined {
+  return kept?.proofs.find((proof) => proof.ruleId === ruleId);
 }
 
 function withRecord(

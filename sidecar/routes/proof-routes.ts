@@ -50,7 +50,7 @@ export function proofRoutes({ proofs, clock }: SidecarContext): Route[] {
       path: '/proof/rule/:ruleId',
       handlers: [
         async (request, response) => {
-          if (!(await proofs.remove(ruleIdOf(request)))) throw noRecord(request);
+          if (!(await proofs.remove(ruleIdOf(request), clock.now()))) throw noRecord(request);
           response.status(204).end();
         },
       ],
