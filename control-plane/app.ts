@@ -1,5 +1,5 @@
 import type { Express, RequestHandler } from 'express';
-import { createApp } from '../runtime/http-app.ts';
+import { createApp, type Route } from '../runtime/http-app.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import type { ControlPlaneContext } from './context.ts';
 import { agentRoutes } from './routes/agents.ts';
@@ -14,15 +14,20 @@ export function createControlPlaneApp(context: ControlPlaneContext): Express {
   return createApp({
     logger: context.logger,
     before: [countRequests(context.metrics)],
-    routes: [
-      ...processRoutes(context),
-      ...registrationRoutes(context),
-      ...heartbeatRoutes(context),
-      ...agentRoutes(context),
-      ...reportRoutes(context),
-      ...proofRoutes(context),
-    ],
+    routes: controlPlaneRoutes(context),
   });
+}
+
+/** The table of routes; docs/reference/control-plane.md says what each of them does. */
+export function controlPlaneRoutes(context: ControlPlaneContext): Route[] {
+  return [
+    ...processRoutes(context),
+    ...registrationRoutes(context),
+    ...heartbeatRoutes(context),
+    ...agentRoutes(context),
+    ...reportRoutes(context),
+    ...proofRoutes(context),
+  ];
 }
 
 /** Counts by route, not by path: paths hold the names of agents, which must not become label values. */

@@ -19,12 +19,20 @@ const GENERATED: Generated[] = [
   { file: 'docs/reference/manifest.md', content: manifestReferencePage },
   { file: 'docs/reference/annotations.md', content: annotationsReferencePage },
   { file: 'docs/reference/agentobservation.md', content: observationReferencePage },
+  {
+    file: 'docs/reference/control-plane.md',
+    content: async () => (await import('./generate-control-plane-page.ts')).controlPlaneReferencePage(),
+  },
   // Helm reads no file outside its chart.
   { file: 'helm/agent-compliance/files/agentobservations.yaml', content: chartResourceDefinition },
   {
     file: 'docs/reference/cli.md',
     // Imported late: the command line needs the validator that a row above writes.
     content: async () => (await import('./generate-cli-page.ts')).cliReferencePage(),
+  },
+  {
+    file: 'docs/reference/sidecar.md',
+    content: async () => (await import('./generate-sidecar-page.ts')).sidecarReferencePage(),
   },
 ];
 
