@@ -1,6 +1,7 @@
 import {
   integer,
   LOG_FIELDS,
+  LOG_SUMMARIES,
   optionalOneOf,
   optionalSecret,
   optionalText,
@@ -11,6 +12,7 @@ import {
   type EnvField,
   type Environment,
   type EnvProblem,
+  type Summaries,
 } from '../runtime/env.ts';
 import { isDnsLabel } from '../core/injection/names.ts';
 
@@ -57,6 +59,25 @@ export const CONTROL_PLANE_FIELDS = {
   KUBERNETES_SERVICE_HOST: optionalText,
   KUBECONFIG: optionalText,
 } as const;
+
+export const CONTROL_PLANE_SUMMARIES: Summaries<typeof CONTROL_PLANE_FIELDS> = {
+  ...LOG_SUMMARIES,
+  PORT: 'The port of the API; HTTPS where TLS_CERT_FILE is set.',
+  PLATFORM_ADMIN_KEY: 'What `X-Admin-Key` must carry. Unset: every admin route answers 503.',
+  JWT_SECRET:
+    'Signs registration keys. Unset: derived from PLATFORM_ADMIN_KEY; with neither, keys are refused.',
+  STORE:
+    'Where agents are kept: in their AgentObservations, or in an embedded database. Unset: kubernetes in a pod, else sqlite.',
+  DATA_DIR: 'The folder of the SQLite database; made when it is missing.',
+  DATABASE_URL: 'Reserved for PostgreSQL; setting it stops the start.',
+  RATE_LIMIT_SECONDS: 'The least time between two accepted heartbeats of one instance; 0: no limit.',
+  REMOTE_NAMESPACE: 'The namespace of agents that are registered and not injected.',
+  TLS_CERT_FILE:
+    'PEM file of the certificate chain; only together with TLS_KEY_FILE. Both are read again on change.',
+  TLS_KEY_FILE: 'PEM file of its key.',
+  KUBERNETES_SERVICE_HOST: 'Set by the kubelet in every pod; says that this process runs in one.',
+  KUBECONFIG: 'The kubeconfig file of the cluster; needed for STORE=kubernetes outside a pod.',
+};
 
 type Fields = {
   [K in keyof typeof CONTROL_PLANE_FIELDS]: (typeof CONTROL_PLANE_FIELDS)[K] extends EnvField<infer T>

@@ -63,7 +63,7 @@ const ANSWERS: Readonly<Record<string, readonly [access: 'none' | 'admin' | 'bea
   ],
   'POST /api/v1/token': [
     'bearer',
-    '200 with a fresh key for a still valid one, which lives to its own expiry. 429 where 32 keys live. 403 for pods.',
+    '200 with a fresh key for a still valid one, which lives to its own expiry. 429 where 100 keys live. 403 for pods.',
   ],
   'POST /api/v1/heartbeat': [
     'bearer',

@@ -1,7 +1,10 @@
 import type { ObservationStatus, TokenHash } from '../../core/observation/observation.ts';
 
-/** The most keys of one agent that live at a time: a client that renews in a loop must not grow the record. */
-export const MAX_LIVE_TOKENS = 32;
+/**
+ * The most keys of one agent that live at a time: each of its instances renews on its own, and one that renews in a loop
+ * must not grow the record. The resource definition has the same bound.
+ */
+export const MAX_LIVE_TOKENS = 100;
 
 /** The agent's keys that have not expired. */
 function liveTokens(status: ObservationStatus, at: Date): TokenHash[] {
