@@ -1,5 +1,5 @@
 import type { Express } from 'express';
-import { createApp } from '../runtime/http-app.ts';
+import { createApp, type Route } from '../runtime/http-app.ts';
 import { localAccess } from './access.ts';
 import type { SidecarContext } from './context.ts';
 import { auditRoutes } from './routes/audit-routes.ts';
@@ -11,18 +11,23 @@ import { reportRoutes } from './routes/report-routes.ts';
 /** Clients use both forms of every path. */
 const PREFIXES = ['', '/platform'] as const;
 
+/** The route table of the control plane; the reference page is generated from it. */
+export function sidecarRoutes(context: SidecarContext, heartbeatFailures: () => number): Route[] {
+  return [
+    ...healthRoutes(context),
+    ...reportRoutes(context),
+    ...auditRoutes(context),
+    ...proofRoutes(context),
+    ...metricsRoutes(context, heartbeatFailures),
+  ];
+}
+
 /** The control plane of one sidecar (port 4001). */
 export function createSidecarApp(context: SidecarContext, heartbeatFailures: () => number): Express {
   return createApp({
     logger: context.logger,
     prefixes: PREFIXES,
     before: context.config.CONTROL_ACCESS === 'local' ? [localAccess(PREFIXES)] : [],
-    routes: [
-      ...healthRoutes(context),
-      ...reportRoutes(context),
-      ...auditRoutes(context),
-      ...proofRoutes(context),
-      ...metricsRoutes(context, heartbeatFailures),
-    ],
+    routes: sidecarRoutes(context, heartbeatFailures),
   });
 }
