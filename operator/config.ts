@@ -1,6 +1,7 @@
 import {
   flag,
   LOG_FIELDS,
+  LOG_SUMMARIES,
   optionalText,
   port,
   readEnv,
@@ -8,6 +9,7 @@ import {
   type EnvField,
   type EnvFields,
   type Environment,
+  type Summaries,
 } from '../runtime/env.ts';
 
 type ValueOf<F> = F extends EnvField<infer T> ? T : never;
@@ -21,6 +23,16 @@ export const OPERATOR_FIELDS = {
   LEADER_ELECT: flag(true),
   KUBECONFIG: optionalText,
 } as const;
+
+export const OPERATOR_SUMMARIES: Summaries<typeof OPERATOR_FIELDS> = {
+  ...LOG_SUMMARIES,
+  PORT: 'The port of health and metrics.',
+  POD_NAMESPACE: "The namespace of the Lease. Unset: that of the kubeconfig's context.",
+  POD_NAME: "Under which name this process leads and reports Events. Unset: the host's name.",
+  LEADER_ELECT:
+    'Several replicas: one works, the others wait for its Lease. `false`: this process works at once.',
+  KUBECONFIG: "The kubeconfig file of the cluster. Unset: the pod's own ServiceAccount.",
+};
 
 export type OperatorConfig = { [K in keyof typeof OPERATOR_FIELDS]: ValueOf<(typeof OPERATOR_FIELDS)[K]> };
 

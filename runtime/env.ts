@@ -156,3 +156,11 @@ export const LOG_FIELDS = {
   LOG_LEVEL: oneOf(['error', 'warn', 'info', 'debug'], 'info'),
   LOG_FORMAT: optionalOneOf(['json', 'text']),
 } as const;
+
+/** What each variable of a field table means, for the reference page; a table whose variable has none does not compile. */
+export type Summaries<F> = Readonly<Record<keyof F, string>>;
+
+export const LOG_SUMMARIES: Summaries<typeof LOG_FIELDS> = {
+  LOG_LEVEL: 'The least severe event that is logged. Logs go to standard error, one line an event.',
+  LOG_FORMAT: 'Unset: text where standard error is a terminal, else JSON.',
+};

@@ -3,6 +3,7 @@ import {
   flag,
   integer,
   LOG_FIELDS,
+  LOG_SUMMARIES,
   oneOf,
   optionalHttpUrl,
   optionalInteger,
@@ -16,6 +17,7 @@ import {
   type Environment,
   type EnvField,
   type EnvProblem,
+  type Summaries,
 } from '../runtime/env.ts';
 import type { LoggerOptions } from '../runtime/logger.ts';
 import { Secret } from '../runtime/secret.ts';
@@ -137,6 +139,35 @@ export const SIDECAR_FIELDS = {
   HEARTBEAT_SECONDS: integer({ min: 10, max: 3600, default: 30 }),
 } satisfies { [K in keyof RawConfig]: EnvField<RawConfig[K]> };
 
+export const SIDECAR_SUMMARIES: Summaries<typeof SIDECAR_FIELDS> = {
+  ...LOG_SUMMARIES,
+  UPSTREAM_URL: "The agent's own server.",
+  UPSTREAM_TIMEOUT_MS: 'Milliseconds until the first byte of an answer, else 504. Unset: no limit.',
+  MANIFEST_PATH: 'The manifest. It must be valid at the start, and is read again when it changes.',
+  PROXY_PORT: 'The port of the proxy in front of the agent.',
+  CONTROL_PLANE_PORT: 'The port of the control routes.',
+  BIND_ADDRESS: 'The address on which both ports listen.',
+  CONTROL_ACCESS: '`local`: control routes that tell about the agent are answered on loopback only.',
+  AGENT_NAME: "The agent's name in its pod, set by the injector.",
+  AGENT_ENV_NAMES:
+    "The agent container's variables, set by the injector. Unset: the agent shares this environment.",
+  AUDIT_RING_SIZE: 'Requests that are remembered.',
+  AUDIT_QUERY: 'Whether their paths keep the query string.',
+  POLICY_URL: 'The policy engine. This version asks none and says so when it is set.',
+  POLICY_ENGINE:
+    'Which engine. Unset: opa where POLICY_URL is set, else none. This version evaluates with neither.',
+  POLICY_PROXY_MODE: 'What is done with a denial. Told in heartbeats; without an engine nothing is denied.',
+  POLICY_TIMEOUT_MS: 'Milliseconds that an engine has to answer. Not used by this version.',
+  ANTHROPIC_API_KEY: 'The key for LLM analysis. Not used by this version.',
+  PROOF_STORE_PATH: 'The file in which proofs outlive a restart. Unset: memory alone.',
+  PLATFORM_SECRET_DIR: 'A folder with one file per `$secret:` name. Unset: variables PLATFORM_SECRET_<NAME>.',
+  PLATFORM_URL: 'The control plane. Unset: no heartbeats.',
+  PLATFORM_KEY: 'The key from registering the agent; renewed in memory at two thirds of its lifetime.',
+  PLATFORM_TOKEN_FILE: 'Or a file with the token, read at each heartbeat.',
+  PLATFORM_CA_FILE: 'PEM file of the authorities to trust for PLATFORM_URL. Unset: those of Node.js.',
+  HEARTBEAT_SECONDS: 'Seconds between two heartbeats.',
+};
+
 /** The sidecar's environment; wrong values and wrong combinations are all reported at once. */
 export function readConfig(env: Environment): ConfigResult<SidecarConfig> {
   const result = readEnv<RawConfig>(env, SIDECAR_FIELDS);
@@ -158,7 +189,7 @@ interface Combination {
 }
 
 /** Each variable may be fine alone; these are wrong together. */
-const COMBINATIONS: readonly Combination[] = [
+export const COMBINATIONS: readonly Combination[] = [
   {
     name: 'POLICY_ENGINE',
     wanted: 'used with POLICY_URL when it is opa',

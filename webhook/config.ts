@@ -4,6 +4,7 @@ import { parseQuantity } from '../core/injection/quantity.ts';
 import {
   integer,
   LOG_FIELDS,
+  LOG_SUMMARIES,
   oneOf,
   optionalText,
   port,
@@ -13,6 +14,7 @@ import {
   type EnvFields,
   type Environment,
   type EnvProblem,
+  type Summaries,
 } from '../runtime/env.ts';
 
 type ValueOf<F> = F extends EnvField<infer T> ? T : never;
@@ -68,6 +70,30 @@ export const WEBHOOK_FIELDS = {
   POLICY_MINIMUM_MODE: like(ANNOTATIONS.mode, 'off'),
   KUBECONFIG: optionalText,
 } as const;
+
+export const WEBHOOK_SUMMARIES: Summaries<typeof WEBHOOK_FIELDS> = {
+  ...LOG_SUMMARIES,
+  PORT: 'The HTTPS port that the API server calls.',
+  POD_NAMESPACE: 'The namespace of the release.',
+  WEBHOOK_SERVICE: 'The Service in front of this process; its names are in the certificate.',
+  WEBHOOK_CONFIGURATION: 'The MutatingWebhookConfiguration whose `caBundle` this process keeps.',
+  TLS_SECRET: "The Secret with the authority and this process's certificate.",
+  CONTROL_PLANE_SERVICE: 'The Service of the control plane, to which sidecars send heartbeats.',
+  CONTROL_PLANE_PORT: 'Its port.',
+  CONTROL_PLANE_TLS_SECRET: "The Secret into which this process writes the control plane's certificate.",
+  SIDECAR_IMAGE: 'The sidecar that is injected.',
+  SIDECAR_IMAGE_PULL_POLICY: 'The pull policy of the sidecar.',
+  SIDECAR_ALLOWED_IMAGES: 'What the annotation `platform.io/sidecar-image` may name besides.',
+  SIDECAR_CPU_REQUEST: "The sidecar's CPU request; at most its limit.",
+  SIDECAR_CPU_LIMIT: "The sidecar's CPU limit.",
+  SIDECAR_MEMORY_REQUEST: "The sidecar's memory request; at most its limit.",
+  SIDECAR_MEMORY_LIMIT: "The sidecar's memory limit; its JavaScript heap is half of it.",
+  SIDECAR_LOG_LEVEL: 'How much the sidecar logs.',
+  HEARTBEAT_SECONDS: "The sidecar's heartbeat interval.",
+  POLICY_MODE: 'The mode of pods that say none.',
+  POLICY_MINIMUM_MODE: "No pod's mode may be under this: off < track < enforce. POLICY_MODE neither.",
+  KUBECONFIG: "The kubeconfig file of the cluster. Unset: the pod's own ServiceAccount.",
+};
 
 export type WebhookConfig = { [K in keyof typeof WEBHOOK_FIELDS]: ValueOf<(typeof WEBHOOK_FIELDS)[K]> };
 
