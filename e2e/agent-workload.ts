@@ -16,6 +16,8 @@ const start = () => { child = spawn(process.execPath, ['dist/example-agents/main
 process.on('SIGUSR2', () => child.kill('SIGKILL'));
 process.on('SIGHUP', start);
 process.on('SIGTERM', () => { child.once('exit', () => process.exit(0)); child.kill('SIGTERM'); });
+// Signal handlers keep no process alive, and without its child this one would end.
+setInterval(() => undefined, 60_000);
 start();
 `;
 
