@@ -22,8 +22,8 @@ interface Seen {
 }
 
 /** An agent that echoes on every WebSocket and tells the product's own headers in its answer. */
-async function startEcho(seen: Seen[] = []): Promise<WebSocketServer> {
-  rig = await startRig((_request, response) => response.end());
+async function startEcho(seen: Seen[] = [], prefix = ''): Promise<WebSocketServer> {
+  rig = await startRig((_request, response) => response.end(), { prefix });
   const sockets = new WebSocketServer({ server: rig.agent as Server });
   sockets.on('headers', (headers) =>
     headers.push('X-Platform-Tools-Called: pay', 'X-Agent: 1', 'X-Request-Id: other'),
@@ -85,6 +85,16 @@ test('what a client sends before the agent has switched is not lost', async () =
   );
   expect(text).toMatch(/^HTTP\/1.1 101 /);
   expect(text.endsWith('\x81\x02hi')).toBe(true);
+});
+
+test.each([
+  ['/a/../b%2Fc//d?x=1?y=2', undefined, '/a/../b%2Fc//d?x=1?y=2'],
+  ['/live?room=1', '/base', '/base/live?room=1'],
+])('the path %s goes on as it came, after the upstream’s %s', async (path, prefix, expected) => {
+  const seen: Seen[] = [];
+  await startEcho(seen, prefix);
+  await askRaw(rig.port, handshake('Upgrade: websocket\r\n').replace('GET /', `GET ${path}`), '101');
+  expect(seen[0]?.url).toBe(expected);
 });
 
 test('megabytes pass whole', async () => {

@@ -31,7 +31,8 @@ interface Passage {
 const MAX_EARLY_BYTES = 65_536;
 
 export function createUpgrader(context: ProxyContext, upstreamUrl: URL): Upgrader {
-  const proxy = createProxyServer({ target: upstreamUrl.href, xfwd: false });
+  // toProxy: the path goes on as it came; otherwise it is parsed as a URL, which takes out dot segments.
+  const proxy = createProxyServer({ target: upstreamUrl.href, xfwd: false, toProxy: true });
   const passages = new Map<IncomingMessage, Passage>();
 
   proxy.on('proxyReqWs', (outgoing, request) => {

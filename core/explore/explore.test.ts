@@ -1,0 +1,118 @@
+import { describe, expect, test } from '@jest/globals';
+import type { Check, HealthReport } from '../health/health.ts';
+import type { Manifest, ManifestSpec } from '../manifest/manifest.ts';
+import { declaredNotChecked } from './declared-not-checked.ts';
+import { exploreOf } from './explore.ts';
+
+const manifestOf = (spec: Partial<ManifestSpec> = {}): Manifest => ({
+  apiVersion: 'platform.io/v1',
+  kind: 'PlatformAgent',
+  metadata: { name: 'shop', version: '1.0.0', description: 'sells' },
+  spec: { model: { provider: 'openai', id: 'gpt-5', apiKey: 'k' }, ...spec },
+});
+const healthOf = (...found: [id: string, status: Check['status'], latencyMs?: number][]): HealthReport => ({
+  agentName: 'shop',
+  timestamp: '2026-03-01T10:00:00.000Z',
+  status: 'healthy',
+  summary: { passed: 0, failed: 0, warnings: 0, skipped: 0 },
+  checks: found.map(([id, status, latencyMs]) => ({
+    id,
+    category: id.split(':')[0] as Check['category'],
+    status,
+    severity: 'info',
+    ...(latencyMs === undefined ? {} : { latencyMs }),
+  })),
+});
+
+test('what nobody asked is null, not false', () => {
+  expect(exploreOf(manifestOf({ tools: [{ name: 'pay' }] }), healthOf(), 'manifest-static')).toEqual({
+    source: 'manifest-static',
+    model: { provider: 'openai', id: 'gpt-5', reachable: null, latencyMs: null },
+    tools: [{ name: 'pay', declared: true, registered: null }],
+    memory: { backend: null, reachable: null },
+    services: [],
+    mcpServers: [],
+    guardrails: { input: 0, output: 0 },
+    declaredNotChecked: [],
+  });
+});
+
+describe('the model', () => {
+  test.each([
+    ['pass', true],
+    ['fail', false],
+    ['skip', null],
+  ] as const)('whose check is %s is reachable: %s', (status, reachable) => {
+    const { model } = exploreOf(manifestOf(), healthOf(['model:openai/gpt-5', status, 7]), 'agent-sdk');
+    expect(model).toEqual({ provider: 'openai', id: 'gpt-5', reachable, latencyMs: 7 });
+  });
+});
+
+describe('the memory', () => {
+  test.each<[string, [string, Check['status']][], boolean | null]>([
+    [
+      'all of it passing',
+      [
+        ['memory:backend', 'pass'],
+        ['memory:vector', 'pass'],
+      ],
+      true,
+    ],
+    [
+      'one part failing',
+      [
+        ['memory:backend', 'pass'],
+        ['memory:vector', 'fail'],
+      ],
+      false,
+    ],
+    [
+      'one failing and one unknown',
+      [
+        ['memory:backend', 'skip'],
+        ['memory:vector', 'fail'],
+      ],
+      false,
+    ],
+    [
+      'one part unknown',
+      [
+        ['memory:backend', 'pass'],
+        ['memory:vector', 'skip'],
+      ],
+      null,
+    ],
+  ])('with %s', (_title, checks, reachable) => {
+    const manifest = manifestOf({ memory: { longTerm: { backend: 'postgres' } } });
+    expect(exploreOf(manifest, healthOf(...checks), 'agent-sdk').memory).toEqual({
+      backend: 'postgres',
+      reachable,
+    });
+  });
+});
+
+test('services and MCP servers are shown by their checks; the agent’s own port is none of them', () => {
+  const health = healthOf(['service:redis', 'pass', 2], ['mcp:files', 'fail'], ['agent:upstream', 'pass', 1]);
+  const { services, mcpServers } = exploreOf(manifestOf(), health, 'manifest-static');
+  expect(services).toEqual([{ name: 'redis', reachable: true, latencyMs: 2 }]);
+  expect(mcpServers).toEqual([{ name: 'files', reachable: false, latencyMs: null }]);
+});
+
+test('what is declared and cannot be checked is listed by its path', () => {
+  const manifest = manifestOf({
+    model: {
+      provider: 'o',
+      id: 'm',
+      apiKey: 'k',
+      fallback: { provider: 'o', id: 'n', apiKey: 'k' },
+      costControls: { maxMonthlyUSD: 5 },
+    },
+    compliance: { packs: ['observability'], auditSchedule: 'daily' },
+    humanInTheLoop: { enabled: true },
+  });
+  expect(declaredNotChecked(manifest)).toEqual([
+    'spec.model.fallback',
+    'spec.compliance.auditSchedule',
+    'spec.humanInTheLoop',
+  ]);
+});
