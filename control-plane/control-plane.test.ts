@@ -206,6 +206,7 @@ describe('registration', () => {
         expiresAt: '2026-03-31T10:00:00.000Z',
       },
     });
+    expect(first.headers.get('cache-control')).toBe('no-store');
     clock.advance(60_000);
     const second = await admin('POST', '/register', { agentName: 'shop', runtime: 'local' });
     expect(second).toMatchObject({ status: 200, body: { expiresAt: '2026-03-31T10:01:00.000Z' } });

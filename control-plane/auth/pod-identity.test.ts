@@ -53,8 +53,11 @@ function review(status: unknown, code = 201): void {
 }
 
 const reviews = () => server.requests.filter(({ url }) => url.pathname.endsWith('/tokenreviews'));
-const tokenUntil = (seconds: number) =>
-  new UnsecuredJWT({ sub: `${seconds}` }).setExpirationTime(Date.parse(START) / 1000 + seconds).encode();
+const tokenUntil = (seconds: number, audience: string | string[] = 'platform.io') =>
+  new UnsecuredJWT({ sub: `${seconds}` })
+    .setAudience(audience)
+    .setExpirationTime(Date.parse(START) / 1000 + seconds)
+    .encode();
 const LONG = tokenUntil(3600);
 const FOUND = { kind: 'pod', namespace: 'team', pod: 'shop-1', uid: 'u-1', agentName: 'shop' };
 
@@ -144,6 +147,27 @@ test('a bad answer is believed for five seconds', async () => {
   clock.advance(4_999);
   expect(await pods.identify(LONG)).toMatchObject({ kind: 'unauthenticated' });
   clock.advance(1);
+  review(FOR_POD);
+  expect(await pods.identify(LONG)).toEqual(FOUND);
+});
+
+test.each([
+  ['no JWT', 'garbage', 'the token is no registration key and no ServiceAccount token'],
+  ['three parts of nothing', 'a.b.c', 'the token is no registration key and no ServiceAccount token'],
+  ['for another audience', tokenUntil(60, ['api', 'vault']), 'the token is not for the audience platform.io'],
+  ['for no audience', tokenUntil(60, []), 'the token is not for the audience platform.io'],
+  ['over', tokenUntil(0), 'the token has expired'],
+])('a token that is obviously %s costs no review', async (_, token, reason) => {
+  expect(await pods.identify(token)).toEqual({ kind: 'unauthenticated', reason });
+  expect(reviews()).toHaveLength(0);
+});
+
+test('a flood of tokens is told to come back, and keeps nobody else out for long', async () => {
+  const hold = Array.from({ length: 100 }, (_, index) => tokenUntil(1000 + index));
+  for (let index = 0; index < 100; index += 1) review({ error: 'no' });
+  const answers = hold.map((token) => pods.identify(token));
+  await expect(pods.identify(LONG)).rejects.toThrow('too many tokens are being reviewed');
+  await Promise.all(answers);
   review(FOR_POD);
   expect(await pods.identify(LONG)).toEqual(FOUND);
 });

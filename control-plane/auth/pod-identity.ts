@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { decodeJwt } from 'jose';
+import { decodeJwt, type JWTPayload } from 'jose';
 import type { KubeClient } from '../../kube/client.ts';
 import { getObject } from '../../kube/objects.ts';
 import { PODS } from '../../kube/resources.ts';
@@ -26,6 +26,8 @@ const POSITIVE_MS = 60_000;
 const NEGATIVE_MS = 5_000;
 /** Answers kept; more pods than this cost a review each time. */
 const MAX_ANSWERS = 10_000;
+/** Reviews under way; what comes beyond is told to come back, so that a flood of tokens stays off the API server. */
+const MAX_ASKING = 100;
 
 interface Remembered {
   found: PodIdentification;
@@ -56,14 +58,19 @@ export function createPodIdentity(options: { client: KubeClient; clock: Clock })
 
   return {
     identify(token) {
+      const refusal = obviousRefusal(token, clock.now());
+      if (refusal !== null) return Promise.resolve({ kind: 'unauthenticated', reason: refusal });
       const hash = createHash('sha256').update(token).digest('base64url');
       const known = answers.get(hash);
       if (known !== undefined && known.until > clock.now().getTime()) return Promise.resolve(known.found);
       answers.delete(hash);
       // Senders that retry at once share one review.
-      const running = asking.get(hash) ?? ask(token, hash).finally(() => asking.delete(hash));
-      asking.set(hash, running);
-      return running;
+      const running = asking.get(hash);
+      if (running !== undefined) return running;
+      if (asking.size >= MAX_ASKING) return Promise.reject(new Error('too many tokens are being reviewed'));
+      const asked = ask(token, hash).finally(() => asking.delete(hash));
+      asking.set(hash, asked);
+      return asked;
     },
   };
 }
@@ -96,8 +103,25 @@ async function agentOf(
   return { kind: 'pod', namespace, pod: podName, uid: podUid, agentName };
 }
 
-/** The API server has verified the token; this only reads when it ends. */
+/** What the API server would refuse too, at the price of a question. Only refuses: nothing here is verified. */
+function obviousRefusal(token: string, now: Date): string | null {
+  const claims = claimsOf(token);
+  if (claims === null) return 'the token is no registration key and no ServiceAccount token';
+  const audiences = [claims.aud ?? []].flat();
+  if (!audiences.includes(TOKEN_AUDIENCE)) return `the token is not for the audience ${TOKEN_AUDIENCE}`;
+  return expiryOf(token) <= now.getTime() ? 'the token has expired' : null;
+}
+
+function claimsOf(token: string): JWTPayload | null {
+  try {
+    return decodeJwt(token);
+  } catch {
+    return null;
+  }
+}
+
+/** When the token ends, in milliseconds. */
 function expiryOf(token: string): number {
-  const { exp } = decodeJwt(token);
-  return exp === undefined ? Number.POSITIVE_INFINITY : exp * 1000;
+  const { exp } = claimsOf(token) ?? {};
+  return typeof exp === 'number' ? exp * 1000 : Number.POSITIVE_INFINITY;
 }

@@ -27,8 +27,20 @@ interface AgentsQuery extends Record<string, unknown> {
 export function agentRoutes(context: ControlPlaneContext): Route[] {
   const { requireAdmin } = context;
   return [
-    { method: 'GET', path: '/api/v1/agents', handlers: [requireAdmin, listAgents] },
-    { method: 'DELETE', path: '/api/v1/agents/:name', handlers: [requireAdmin, removeAgent] },
+    {
+      method: 'GET',
+      path: '/api/v1/agents',
+      summary:
+        '`[{agentId, agentName, namespace, runtime, phase, grade, score, tokens, lastSeen}]` by namespace and name; what nobody has reported is null. `?limit=` (1..1000, default 500), `?continue=`, `?phase=`, `?grade=`, `?namespace=`; `X-Total-Count`, and `Link: <…>; rel="next"` while there is more.',
+      handlers: [requireAdmin, listAgents],
+    },
+    {
+      method: 'DELETE',
+      path: '/api/v1/agents/:name',
+      summary:
+        '204: its keys are revoked and its data removed. 409 for a workload of the cluster, which goes with the workload.',
+      handlers: [requireAdmin, removeAgent],
+    },
   ];
 
   async function listAgents(request: Request, response: Response): Promise<void> {

@@ -16,9 +16,25 @@ export function proofRoutes(context: ControlPlaneContext): Route[] {
   const { requireAdmin, store, clock, logger } = context;
   const rule = '/api/v1/agents/:name/proof/rule/:ruleId';
   return [
-    { method: 'GET', path: '/api/v1/agents/:name/proof', handlers: [requireAdmin, listProofs] },
-    { method: 'POST', path: rule, handlers: [requireAdmin, jsonBody(MAX_PROOF_BYTES), submitProof] },
-    { method: 'DELETE', path: rule, handlers: [requireAdmin, removeProof] },
+    {
+      method: 'GET',
+      path: '/api/v1/agents/:name/proof',
+      summary: 'The proof records; elapsed ones carry `expired: true`.',
+      handlers: [requireAdmin, listProofs],
+    },
+    {
+      method: 'POST',
+      path: rule,
+      summary:
+        'Body `{verifiedBy, method, expiresAt?}`. 201 with the record; it replaces the last one, and reaches the agent with the reply to its next heartbeat. 400 with `errors`, or for an unknown rule with `validIds`.',
+      handlers: [requireAdmin, jsonBody(MAX_PROOF_BYTES), submitProof],
+    },
+    {
+      method: 'DELETE',
+      path: rule,
+      summary: '204; 404 without a record.',
+      handlers: [requireAdmin, removeProof],
+    },
   ];
 
   async function listProofs(request: Request, response: Response): Promise<void> {

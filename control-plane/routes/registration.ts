@@ -19,9 +19,17 @@ export function registrationRoutes(context: ControlPlaneContext): Route[] {
     {
       method: 'POST',
       path: '/api/v1/register',
+      summary:
+        'Body `{agentName, runtime, manifest?}`. 201 `{agentId, apiKey, expiresAt}`; 200 for a known agent: same id, new key, every older key revoked. The key is a JWT of 30 days. 409 for the name of a workload.',
       handlers: [requireAdmin, jsonBody(MAX_REGISTRATION_BYTES), register],
     },
-    { method: 'POST', path: '/api/v1/token', handlers: [renew] },
+    {
+      method: 'POST',
+      path: '/api/v1/token',
+      summary:
+        '200 with a fresh key for a still valid one, which lives to its own expiry. 429 where 100 keys live. 403 for pods.',
+      handlers: [renew],
+    },
   ];
 
   async function register(request: Request, response: Response): Promise<void> {
@@ -39,7 +47,10 @@ export function registrationRoutes(context: ControlPlaneContext): Route[] {
     await granted(store.replaceTokens({ namespace, name: agentName, agentId, token: issued, at }));
     logger.info('agent is registered', { agent: agentName, namespace, agentId, outcome: outcome.kind });
     const { apiKey, expiresAt } = issued;
-    response.status(outcome.kind === 'created' ? 201 : 200).json({ agentId, apiKey, expiresAt });
+    response
+      .status(outcome.kind === 'created' ? 201 : 200)
+      .set('cache-control', 'no-store')
+      .json({ agentId, apiKey, expiresAt });
   }
 
   async function renew(request: Request, response: Response): Promise<void> {
@@ -51,7 +62,9 @@ export function registrationRoutes(context: ControlPlaneContext): Route[] {
     const issued = await issue({ ...key, agentId }, at);
     await granted(store.addToken({ ...key, agentId, token: issued, at }));
     logger.info('key is renewed', { agent: key.name, namespace: key.namespace, agentId });
-    response.json({ agentId, apiKey: issued.apiKey, expiresAt: issued.expiresAt });
+    response
+      .set('cache-control', 'no-store')
+      .json({ agentId, apiKey: issued.apiKey, expiresAt: issued.expiresAt });
   }
 
   async function issue(agent: Pick<AgentRecord, 'agentId' | 'name'>, at: Date): Promise<IssuedToken> {

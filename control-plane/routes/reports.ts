@@ -14,15 +14,20 @@ type View = (report: InstanceReport) => object | null;
 /** What the worst live instance of an agent last reported, or `?instance=`. */
 export function reportRoutes(context: ControlPlaneContext): Route[] {
   const { requireAdmin } = context;
-  const serve = (name: 'gap' | 'health' | 'usage', view: View): Route => ({
+  const serve = (name: 'gap' | 'health' | 'usage', view: View, summary: string): Route => ({
     method: 'GET',
     path: `/api/v1/agents/:name/${name}`,
+    summary,
     handlers: [requireAdmin, (request: Request, response: Response) => answer(request, response, view)],
   });
   return [
-    serve('gap', (report) => report.gap),
-    serve('health', (report) => report.health),
-    serve('usage', (report) => report.usage),
+    serve('gap', (report) => report.gap, 'The last gap report, with `receivedAt` and `instance`.'),
+    serve('health', (report) => report.health, 'The last health report, with `receivedAt` and `instance`.'),
+    serve(
+      'usage',
+      (report) => report.usage,
+      'The last usage window, with `receivedAt` and `instance`; 404 where the heartbeat had none.',
+    ),
   ];
 
   async function answer(request: Request, response: Response, view: View): Promise<void> {
