@@ -12,20 +12,28 @@ beforeAll(async () => {
     logger: silentLogger,
     prefixes: ['', '/platform'],
     routes: [
-      { method: 'GET', path: '/thing', handlers: [(_request, response) => void response.json({ ok: true })] },
+      {
+        method: 'GET',
+        path: '/thing',
+        summary: '',
+        handlers: [(_request, response) => void response.json({ ok: true })],
+      },
       {
         method: 'POST',
         path: '/thing',
+        summary: '',
         handlers: [jsonBody(100), (request, response) => void response.json(request.body)],
       },
       {
         method: 'DELETE',
         path: '/thing/:id',
+        summary: '',
         handlers: [(_request, response) => void response.status(204).end()],
       },
       {
         method: 'GET',
         path: '/known',
+        summary: '',
         handlers: [
           () => {
             throw new Problem(409, 'it is taken', {
@@ -38,6 +46,7 @@ beforeAll(async () => {
       {
         method: 'GET',
         path: '/bug',
+        summary: '',
         handlers: [
           () => {
             throw new Error('the password is hunter2');
@@ -47,6 +56,7 @@ beforeAll(async () => {
       {
         method: 'GET',
         path: '/rejects',
+        summary: '',
         handlers: [() => Promise.reject(new Error('the password is hunter2'))],
       },
     ],

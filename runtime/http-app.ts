@@ -15,6 +15,8 @@ export interface Route {
   method: Method;
   /** An Express 5 path, such as `/proof/rule/:ruleId`. */
   path: string;
+  /** What it answers, for docs/reference/routes.md. */
+  summary: string;
   handlers: RequestHandler[];
 }
 

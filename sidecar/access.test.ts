@@ -40,7 +40,7 @@ async function startFor(address: string): Promise<(path: string) => Promise<Resp
       },
       localAccess(prefixes),
     ],
-    routes: paths.map((path) => ({ method: 'GET' as const, path, ...answer })),
+    routes: paths.map((path) => ({ method: 'GET' as const, path, summary: '', ...answer })),
   });
   listener = await listen({ handler: app, port: 0, host: '127.0.0.1' });
   return (path) => fetch(`http://127.0.0.1:${listener.port}${path}`);

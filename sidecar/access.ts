@@ -2,7 +2,7 @@ import type { RequestHandler, Response } from 'express';
 import { Problem } from '../runtime/problem.ts';
 
 /** What anybody in the pod's network may ask when CONTROL_ACCESS is local; of readiness only the status. */
-const OPEN: ReadonlySet<string> = new Set([
+export const OPEN_PATHS: ReadonlySet<string> = new Set([
   '/readyz',
   '/health/live',
   '/health/ready',
@@ -13,7 +13,7 @@ const OPEN: ReadonlySet<string> = new Set([
 
 /** Refuses what is not for everybody, unless it comes over loopback (the pod itself, or a port forward). */
 export function localAccess(prefixes: readonly string[]): RequestHandler {
-  const open = new Set(prefixes.flatMap((prefix) => [...OPEN].map((path) => prefix + path)));
+  const open = new Set(prefixes.flatMap((prefix) => [...OPEN_PATHS].map((path) => prefix + path)));
   return (request, response, next) => {
     if (isLoopback(request.socket.remoteAddress)) {
       next();

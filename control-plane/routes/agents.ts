@@ -30,8 +30,7 @@ export function agentRoutes(context: ControlPlaneContext): Route[] {
     {
       method: 'GET',
       path: '/api/v1/agents',
-      summary:
-        '`[{agentId, agentName, namespace, runtime, phase, grade, score, tokens, lastSeen}]` by namespace and name; what nobody has reported is null. `?limit=` (1..1000, default 500), `?continue=`, `?phase=`, `?grade=`, `?namespace=`; `X-Total-Count`, and `Link: <…>; rel="next"` while there is more.',
+      summary: `\`[{agentId, agentName, namespace, runtime, phase, grade, score, tokens, lastSeen}]\` by namespace and name; what nobody has reported is null. \`?limit=\` (1..${MAX_LIMIT}, default ${DEFAULT_LIMIT}), \`?continue=\`, \`?phase=\`, \`?grade=\`, \`?namespace=\`; \`X-Total-Count\`, and \`Link: <…>; rel="next"\` while there is more.`,
       handlers: [requireAdmin, listAgents],
     },
     {

@@ -26,8 +26,7 @@ export function registrationRoutes(context: ControlPlaneContext): Route[] {
     {
       method: 'POST',
       path: '/api/v1/token',
-      summary:
-        '200 with a fresh key for a still valid one, which lives to its own expiry. 429 where 100 keys live. 403 for pods.',
+      summary: `200 with a fresh key for a still valid one, which lives to its own expiry. 429 where ${MAX_LIVE_TOKENS} keys live. 403 for pods.`,
       handlers: [renew],
     },
   ];

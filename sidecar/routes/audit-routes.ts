@@ -11,6 +11,8 @@ export function auditRoutes({ audit }: SidecarContext): Route[] {
     {
       method: 'GET',
       path: '/audit',
+      summary:
+        'Entries of the audit ring, oldest first. `?limit=N`: the newest N; `?since=<seq or request id>`: what came after. Headers `X-Platform-Audit-First`, `-Last`, `-Dropped`.',
       handlers: [
         (request, response) => {
           const { ring } = audit;
@@ -29,6 +31,8 @@ export function auditRoutes({ audit }: SidecarContext): Route[] {
     {
       method: 'POST',
       path: '/events',
+      summary:
+        'Body `{requestId, events[], agentName?}`, at most 64 KiB and 500 events. 200 `{requestId, found: true, opaViolations[]}`; 202 `{requestId, found: false}` for a request that is not in the ring; 400 with `errors`, and nothing is recorded.',
       handlers: [
         jsonBody(EVENT_BATCH_LIMITS.bytes),
         (request, response) => {

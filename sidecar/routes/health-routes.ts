@@ -9,11 +9,13 @@ export function healthRoutes(context: SidecarContext): Route[] {
     {
       method: 'GET',
       path: '/health/live',
+      summary: '`{"status": "live"}` while the process runs.',
       handlers: [(_request, response) => void response.json({ status: 'live' })],
     },
     {
       method: 'GET',
       path: '/health/ready',
+      summary: 'The checks of the agent and of what it needs: 200 `ready` or `degraded`, 503 `not-ready`.',
       handlers: [
         async (_request, response) => {
           const { health, gap } = await context.assessor.assess();
@@ -24,7 +26,13 @@ export function healthRoutes(context: SidecarContext): Route[] {
         },
       ],
     },
-    { method: 'GET', path: '/readyz', handlers: [(_request, response) => answerReadyz(context, response)] },
+    {
+      method: 'GET',
+      path: '/readyz',
+      summary:
+        'For the kubelet: 200 while the sidecar itself can serve, 503 while it stops. With the policy mode.',
+      handlers: [(_request, response) => answerReadyz(context, response)],
+    },
   ];
 }
 

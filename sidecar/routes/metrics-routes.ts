@@ -37,6 +37,7 @@ export function metricsRoutes(context: SidecarContext, heartbeatFailures: () => 
     {
       method: 'GET',
       path: '/metrics',
+      summary: 'Prometheus metrics.',
       handlers: [
         (_request, response) => {
           for (const outcome of OUTCOMES) requests(audit.outcomes[outcome], { outcome });

@@ -14,11 +14,13 @@ export function proofRoutes({ proofs, clock }: SidecarContext): Route[] {
     {
       method: 'GET',
       path: '/proof',
+      summary: 'The proof records; elapsed ones carry `expired: true`.',
       handlers: [(_request, response) => void response.json(withExpiry(proofs.list(), clock.now()))],
     },
     {
       method: 'GET',
       path: '/proof/rule/:ruleId',
+      summary: 'One proof record; 404 without one.',
       handlers: [
         (request, response) => {
           const record = proofs.find(ruleIdOf(request));
@@ -30,6 +32,8 @@ export function proofRoutes({ proofs, clock }: SidecarContext): Route[] {
     {
       method: 'POST',
       path: '/proof/rule/:ruleId',
+      summary:
+        'Body `{verifiedBy, method, expiresAt?}`. 201 with the record, in the place of an earlier one; 400 with `errors`, or for an unknown rule with `validIds`.',
       handlers: [
         jsonBody(BODY_BYTES),
         async (request, response) => {
@@ -48,6 +52,7 @@ export function proofRoutes({ proofs, clock }: SidecarContext): Route[] {
     {
       method: 'DELETE',
       path: '/proof/rule/:ruleId',
+      summary: '204; 404 without a record.',
       handlers: [
         async (request, response) => {
           if (!(await proofs.remove(ruleIdOf(request), clock.now()))) throw noRecord(request);

@@ -15,6 +15,7 @@ export function reportRoutes(context: SidecarContext): Route[] {
     {
       method: 'GET',
       path: '/gap',
+      summary: 'Score, grade, source and issues. `?view=alignment`: the same as declared against observed.',
       handlers: [
         async (request, response) => {
           const isAlignment = viewOf(request) === 'alignment';
@@ -29,6 +30,7 @@ export function reportRoutes(context: SidecarContext): Route[] {
     {
       method: 'GET',
       path: '/explore',
+      summary: 'What the agent is made of, and what is declared but not checked. null: not known.',
       handlers: [
         async (_request, response) => {
           const { manifest, health, gap } = await assessor.assess();
@@ -39,6 +41,7 @@ export function reportRoutes(context: SidecarContext): Route[] {
     {
       method: 'GET',
       path: '/usage',
+      summary: "Tokens by model: the agent's own report, else what the audit ring counted.",
       handlers: [
         async (_request, response) => {
           const reported = await probeAgentUsage(config.UPSTREAM_URL, context.stopping.signal);
@@ -49,6 +52,7 @@ export function reportRoutes(context: SidecarContext): Route[] {
     ...['/capabilities', '/.well-known/agent-card.json'].map((path): Route => ({
       method: 'GET',
       path,
+      summary: 'The A2A agent card that follows from the manifest.',
       handlers: [(_request, response) => void response.json(cardOf(manifest.manifest))],
     })),
   ];

@@ -63,7 +63,15 @@ export function mutateRoutes(context: WebhookContext): Route[] {
     });
   }
 
-  return [{ method: 'POST', path: PATH, handlers: [measure, jsonBody(BODY_LIMIT), mutate] }];
+  return [
+    {
+      method: 'POST',
+      path: PATH,
+      summary:
+        'An AdmissionReview of a pod, answered with the patch that injects the sidecar, or with the reasons against it. 503 while there is no authority yet.',
+      handlers: [measure, jsonBody(BODY_LIMIT), mutate],
+    },
+  ];
 }
 
 function answerOf(uid: string, pod: Pod, decision: Decision, settings: InjectionSettings): Answer {

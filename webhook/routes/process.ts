@@ -8,11 +8,13 @@ export function processRoutes(context: WebhookContext): Route[] {
     {
       method: 'GET',
       path: '/livez',
+      summary: '`{"status": "live"}` while the process runs.',
       handlers: [(_request, response) => void response.json({ status: 'live' })],
     },
     {
       method: 'GET',
       path: '/readyz',
+      summary: '200 while it can serve; 503 with the reason, and while it stops.',
       handlers: [
         (_request, response) => {
           const reason = context.unready();
@@ -25,6 +27,7 @@ export function processRoutes(context: WebhookContext): Route[] {
     {
       method: 'GET',
       path: '/metrics',
+      summary: 'Prometheus metrics.',
       handlers: [
         (_request, response) => void response.type(METRICS_CONTENT_TYPE).send(context.metrics.render()),
       ],
