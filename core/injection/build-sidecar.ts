@@ -51,7 +51,8 @@ export function buildSidecar(
       requests: { cpu: resources.cpuRequest, memory: resources.memoryRequest },
       limits: { cpu: resources.cpuLimit, memory: resources.memoryLimit },
     },
-    startupProbe: readyz({ periodSeconds: 1, failureThreshold: 120 }),
+    // Asked from the second in which it can answer; sooner every pod would begin with a warning event.
+    startupProbe: readyz({ initialDelaySeconds: 1, periodSeconds: 1, failureThreshold: 120 }),
     readinessProbe: readyz({ periodSeconds: 5, failureThreshold: 3 }),
     securityContext: {
       allowPrivilegeEscalation: false,
@@ -128,7 +129,11 @@ export function heapMebibytes(memoryLimit: string): number {
   return Math.floor((parseQuantity(memoryLimit) ?? 0) / 2 ** 20 / 2);
 }
 
-function readyz(timing: { periodSeconds: number; failureThreshold: number }): Record<string, unknown> {
+function readyz(timing: {
+  initialDelaySeconds?: number;
+  periodSeconds: number;
+  failureThreshold: number;
+}): Record<string, unknown> {
   return {
     httpGet: { path: '/readyz', port: CONTROL_PORT, scheme: 'HTTP' },
     timeoutSeconds: 2,
