@@ -9,7 +9,14 @@ type Declared = ReadonlyMap<string, string>;
 
 /** Rows that only an agent's own report can fill (agent-sdk mode). */
 export const AGENT_RULES: readonly GapRule[] = [
-  { property: 'model.apiKey', find: findModel },
+  {
+    property: 'model.apiKey',
+    when: {
+      critical: "the agent's check of its model fails",
+      high: 'it is skipped (the key is not set), or not reported',
+    },
+    find: findModel,
+  },
   checkRule({ prefix: 'env:', severity: 'high', field: 'spec.requires.envVars', declared: variableIds }),
   checkRule({ prefix: 'service:', severity: 'high', field: 'spec.requires.services', declared: serviceIds }),
   checkRule({ prefix: 'tool:', severity: 'medium', field: 'spec.tools', declared: toolIds }),
@@ -40,6 +47,7 @@ function checkRule(row: {
   const { prefix, severity } = row;
   return {
     property: `${prefix}<name>`,
+    when: { [severity]: "the agent's check fails, or the declared item is not reported" },
     find: ({ manifest, agentChecks }) => {
       if (agentChecks === null) return [];
       const declared = row.declared(manifest);

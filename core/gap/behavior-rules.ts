@@ -2,15 +2,70 @@ import type { Guardrail } from '../manifest/manifest.ts';
 import type { Finding, GapRule, RuleInput } from './finding.ts';
 import type { Severity } from './gap.ts';
 
+/** Severity by denial reason and where the manifest declares what was denied; other reasons are low. */
+const DENIALS: Readonly<Record<string, { severity: Severity; field: string; recommendation: string }>> = {
+  pii_detector_not_invoked: {
+    severity: 'high',
+    field: 'spec.guardrails.input',
+    recommendation:
+      'Run the pii-detector on every model call and report it in X-Platform-Guardrails-Invoked.',
+  },
+  toxicity_threshold_exceeded: {
+    severity: 'medium',
+    field: 'spec.guardrails.output',
+    recommendation: 'Make the toxicity-filter act on answers that reach its threshold.',
+  },
+  monthly_cost_limit_exceeded: {
+    severity: 'critical',
+    field: 'spec.model.costControls.maxMonthlyUSD',
+    recommendation: "Reduce today's use of the model, or raise costControls.maxMonthlyUSD.",
+  },
+  daily_token_limit_exceeded: {
+    severity: 'high',
+    field: 'spec.model.costControls.maxTokensPerDay',
+    recommendation: "Reduce today's use of the model, or raise costControls.maxTokensPerDay.",
+  },
+  memory_ttl_mismatch: {
+    severity: 'high',
+    field: 'spec.memory.shortTerm.ttlSeconds',
+    recommendation: 'Write to memory with the TTL that the manifest declares.',
+  },
+  destructive_tool_without_confirmation: {
+    severity: 'critical',
+    field: 'spec.tools',
+    recommendation: 'Ask the user before a destructive tool runs and report it in X-Platform-User-Confirmed.',
+  },
+};
+
+/** In words what `find` does with them, by severity. */
+function denialWords(): GapRule['when'] {
+  const reasonsOf = (severity: Severity): string =>
+    Object.entries(DENIALS)
+      .flatMap(([reason, row]) => (row.severity === severity ? [`\`${reason}\``] : []))
+      .join(', ');
+  return {
+    critical: reasonsOf('critical'),
+    high: reasonsOf('high'),
+    medium: reasonsOf('medium'),
+    low: 'any other reason',
+  };
+}
+
 /** Rows about what was observed in the requests that passed, and what the policy engine says to it. */
 export const BEHAVIOR_RULES: readonly GapRule[] = [
   {
     property: 'guardrails.<where>.<type>',
+    when: {
+      high: 'a declared guardrail was observed in under 50 % of the newest requests with behavioral data (at most 100)',
+      medium: 'in under 80 %',
+      low: 'in under 100 %',
+    },
     find: (input) => [...findGuardrails(input, 'input'), ...findGuardrails(input, 'output')],
   },
-  { property: 'policy.<reason>', find: findDenials },
+  { property: 'policy.<reason>', when: denialWords(), find: findDenials },
   {
     property: 'policy.not-loaded',
+    when: { high: "the policy engine answers without this agent's rules" },
     find: ({ facts }) =>
       facts.policy.state === 'not-loaded'
         ? [
@@ -60,41 +115,6 @@ function severityOfRate(rate: number): Severity | null {
   if (rate < 0.8) return 'medium';
   return rate < 1 ? 'low' : null;
 }
-
-/** Severity by denial reason and where the manifest declares what was denied; other reasons are low. */
-const DENIALS: Readonly<Record<string, { severity: Severity; field: string; recommendation: string }>> = {
-  pii_detector_not_invoked: {
-    severity: 'high',
-    field: 'spec.guardrails.input',
-    recommendation:
-      'Run the pii-detector on every model call and report it in X-Platform-Guardrails-Invoked.',
-  },
-  toxicity_threshold_exceeded: {
-    severity: 'medium',
-    field: 'spec.guardrails.output',
-    recommendation: 'Make the toxicity-filter act on answers that reach its threshold.',
-  },
-  monthly_cost_limit_exceeded: {
-    severity: 'critical',
-    field: 'spec.model.costControls.maxMonthlyUSD',
-    recommendation: "Reduce today's use of the model, or raise costControls.maxMonthlyUSD.",
-  },
-  daily_token_limit_exceeded: {
-    severity: 'high',
-    field: 'spec.model.costControls.maxTokensPerDay',
-    recommendation: "Reduce today's use of the model, or raise costControls.maxTokensPerDay.",
-  },
-  memory_ttl_mismatch: {
-    severity: 'high',
-    field: 'spec.memory.shortTerm.ttlSeconds',
-    recommendation: 'Write to memory with the TTL that the manifest declares.',
-  },
-  destructive_tool_without_confirmation: {
-    severity: 'critical',
-    field: 'spec.tools',
-    recommendation: 'Ask the user before a destructive tool runs and report it in X-Platform-User-Confirmed.',
-  },
-};
 
 function findDenials({ facts }: RuleInput): Finding[] {
   if (facts.policy.state !== 'answered') return [];

@@ -5,6 +5,7 @@ import type { Finding, GapRule } from './finding.ts';
 export const ENDPOINT_RULES: readonly GapRule[] = [
   {
     property: 'healthcheckable',
+    when: { high: 'GET /health of the agent gives no 2xx' },
     find: ({ facts }) =>
       missingEndpoint(facts.health, {
         severity: 'high',
@@ -16,6 +17,7 @@ export const ENDPOINT_RULES: readonly GapRule[] = [
   },
   {
     property: 'discoverable',
+    when: { medium: 'GET /capabilities of the agent gives no 2xx' },
     find: ({ facts }) =>
       missingEndpoint(facts.capabilities, {
         severity: 'medium',
@@ -28,6 +30,7 @@ export const ENDPOINT_RULES: readonly GapRule[] = [
   },
   {
     property: 'discoverable.<tool>',
+    when: { medium: 'GET /capabilities lists tools, and the declared one is not among them' },
     find: ({ manifest, facts }) => {
       const { capabilities } = facts;
       if (!isSuccess(capabilities)) return [];

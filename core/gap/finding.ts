@@ -29,6 +29,8 @@ export interface RuleInput {
 export interface GapRule {
   /** The property, or its form where one row yields several. */
   property: string;
+  /** For each severity that the row can find, when it does: docs/reference/rules.md. */
+  when: Readonly<Partial<Record<Severity, string>>>;
   find(input: RuleInput): Finding[];
 }
 

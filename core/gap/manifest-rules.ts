@@ -5,6 +5,7 @@ import type { GapRule } from './finding.ts';
 export const MANIFEST_RULES: readonly GapRule[] = [
   {
     property: 'manifest.invalid',
+    when: { high: 'the manifest file was changed and is not valid; the last good one stays in force' },
     find: ({ facts }) =>
       facts.manifestInvalid === null
         ? []
@@ -23,6 +24,7 @@ export const MANIFEST_RULES: readonly GapRule[] = [
   },
   {
     property: 'auditable',
+    when: { medium: 'no guardrail is declared' },
     find: ({ manifest }) => {
       const { input = [], output = [] } = manifest.spec.guardrails ?? {};
       if (input.length + output.length > 0) return [];
@@ -44,6 +46,7 @@ export const MANIFEST_RULES: readonly GapRule[] = [
   },
   {
     property: 'evaluated',
+    when: { low: 'evaluation datasets are declared, and no unexpired proof of EVAL-01 exists' },
     find: ({ manifest, facts }) => {
       const datasets = manifest.spec.evaluation?.datasets ?? [];
       const proved = facts.proofs.some((proof) => proof.ruleId === 'EVAL-01' && !hasExpired(proof, facts.at));
@@ -65,6 +68,7 @@ export const MANIFEST_RULES: readonly GapRule[] = [
   },
   {
     property: 'agent.name-mismatch',
+    when: { low: 'the pod runs under another agent name than `metadata.name`' },
     find: ({ manifest, facts }) => {
       const { podAgentName } = facts;
       const { name } = manifest.metadata;

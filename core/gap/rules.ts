@@ -10,7 +10,7 @@ import { SEVERITIES, type Finding, type GapRule, type RuleInput } from './findin
 import { MANIFEST_RULES } from './manifest-rules.ts';
 
 /** The gap table. */
-const GAP_RULES: readonly GapRule[] = [
+export const GAP_RULES: readonly GapRule[] = [
   ...MANIFEST_RULES,
   ...ENDPOINT_RULES,
   ...AGENT_RULES,

@@ -1,0 +1,73 @@
+import { expect, test } from '@jest/globals';
+import { aManifest, someFacts } from '../../testing/facts.ts';
+import type { Facts, HttpAnswer } from '../facts/facts.ts';
+import { check } from '../health/check.ts';
+import type { Check, CheckStatus } from '../health/health.ts';
+import type { ManifestSpec } from '../manifest/manifest.ts';
+import type { GapRule } from './finding.ts';
+import { GAP_RULES } from './rules.ts';
+
+type Case = [Partial<ManifestSpec>, Partial<Facts>];
+
+const REFUSED: HttpAnswer = { answered: false, reason: 'connection refused' };
+const SPEC: Partial<ManifestSpec> = {
+  tools: [{ name: 'search' }],
+  guardrails: { input: [{ type: 'pii-detector' }] },
+  requires: { envVars: ['DB_URL'], services: [{ name: 'db', address: 'db:5432' }] },
+};
+const reported = (...checks: [id: string, status: CheckStatus][]): Case => [
+  SPEC,
+  {
+    agentReport: {
+      checks: checks.map(([id, status]): Check => ({ id, status, category: 'env', severity: 'info' })),
+    },
+  },
+];
+const seen = (times: number): Case => [
+  SPEC,
+  { behavior: { sampled: 100, guardrailsInvoked: new Map([['pii-detector', times]]) } },
+];
+const denied = (reason: string): Case => [{}, { policy: { state: 'answered', denials: [reason] } }];
+
+/** What makes each row of the table find something, in every severity that it has. */
+const FIRING: Readonly<Record<string, Case[]>> = {
+  'manifest.invalid': [[{}, { manifestInvalid: 'line 3' }]],
+  auditable: [[{}, {}]],
+  evaluated: [[{ evaluation: { datasets: [{ name: 'golden', path: 'golden.jsonl' }] } }, {}]],
+  'agent.name-mismatch': [[{}, { podAgentName: 'store' }]],
+  healthcheckable: [[{}, { health: REFUSED }]],
+  discoverable: [[{}, { capabilities: REFUSED }]],
+  'discoverable.<tool>': [[SPEC, { capabilities: { answered: true, status: 200, latencyMs: 1, tools: [] } }]],
+  'model.apiKey': [
+    reported(['model:openai/gpt-4o', 'fail']),
+    reported(['model:openai/gpt-4o', 'skip']),
+    reported(),
+  ],
+  'env:<name>': [reported(['env:DB_URL', 'fail']), reported()],
+  'service:<name>': [reported(['service:db', 'fail']), reported()],
+  'tool:<name>': [reported(['tool:search', 'fail']), reported()],
+  'guardrails.<where>.<type>': [seen(49), seen(79), seen(99), seen(100)],
+  'policy.<reason>': [
+    denied('monthly_cost_limit_exceeded'),
+    denied('daily_token_limit_exceeded'),
+    denied('toxicity_threshold_exceeded'),
+    denied('of_your_own'),
+  ],
+  'policy.not-loaded': [[{}, { policy: { state: 'not-loaded' } }]],
+};
+
+function severitiesOf(rule: GapRule, [spec, some]: Case): string[] {
+  const manifest = aManifest(spec);
+  const facts = someFacts(some);
+  const checks = check(manifest, facts).checks;
+  const agentChecks = facts.agentReport === null ? null : new Map(checks.map((each) => [each.id, each]));
+  return rule.find({ manifest, facts, agentChecks }).map((finding) => finding.severity);
+}
+
+test.each(GAP_RULES.map((rule): [string, GapRule] => [rule.property, rule]))(
+  'the row %s finds exactly the severities that it says when it has',
+  (property, rule) => {
+    const found = new Set((FIRING[property] ?? []).flatMap((each) => severitiesOf(rule, each)));
+    expect([...found].sort()).toEqual(Object.keys(rule.when).sort());
+  },
+);
