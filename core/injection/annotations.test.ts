@@ -12,8 +12,8 @@ test.each<[Key, string[], string[]]>([
   ['mode', ['track', 'enforce', 'off'], ['', 'block', 'ENFORCE']],
   ['cpuRequest', ['1m', '250m', '1', '0.5', '64'], ['', '0', '0.5m', '65', '1 ', 'lots', '-1']],
   ['cpuLimit', ['1m'], ['0']],
-  ['memoryRequest', ['64Mi', '1Gi', '16Gi', '200M'], ['', '63Mi', '17Gi', '192', '192mb']],
-  ['memoryLimit', ['64Mi'], ['1Mi']],
+  ['memoryRequest', ['96Mi', '1Gi', '16Gi', '200M'], ['', '95Mi', '17Gi', '192', '192mb']],
+  ['memoryLimit', ['96Mi'], ['1Mi']],
   ['image', ['a:1', 'r.example:5000/x/y@sha256:ab'], ['', 'a b', 'a\n', 'a,b']],
   ['logLevel', ['error', 'warn', 'info', 'debug'], ['', 'trace']],
 ])('%s takes %j and refuses %j', (key, good, bad) => {

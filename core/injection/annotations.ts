@@ -41,10 +41,10 @@ const cpu = matching('a CPU quantity from 1m to 64, such as 250m', (raw) => {
   return value !== null && value >= 0.001 && value <= 64;
 });
 
-// Under 64Mi Node.js has no room for its own code beside a heap, and the sidecar would be killed instead of refused.
-const memory = matching('a memory quantity from 64Mi to 16Gi, such as 192Mi', (raw) => {
+// Tried: with 64Mi the sidecar is killed under load (50 clients, answers of 200 KB), with 96Mi it is not.
+const memory = matching('a memory quantity from 96Mi to 16Gi, such as 192Mi', (raw) => {
   const value = parseQuantity(raw);
-  return value !== null && value >= 64 * MEBIBYTE && value <= 16_384 * MEBIBYTE;
+  return value !== null && value >= 96 * MEBIBYTE && value <= 16_384 * MEBIBYTE;
 });
 
 const row = <T>(name: string, rest: Omit<AnnotationRow<T>, 'name'>): AnnotationRow<T> => ({

@@ -168,7 +168,7 @@ test.each<[RefusalCode, Pod, string]>([
   [
     'annotation-invalid',
     said({ 'platform.io/sidecar-memory-limit': '1Mi' }),
-    'annotation platform.io/sidecar-memory-limit: "1Mi" is not a memory quantity from 64Mi to 16Gi, such as 192Mi',
+    'annotation platform.io/sidecar-memory-limit: "1Mi" is not a memory quantity from 96Mi to 16Gi, such as 192Mi',
   ],
   [
     'annotation-invalid',
