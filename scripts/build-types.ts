@@ -1,0 +1,68 @@
+// The reporter's type declarations, for both module systems, from its own sources. Apart from the bundles, because the
+// compiler takes longer than all of them; run by `npm pack`.
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import ts from 'typescript';
+
+const root = dirname(import.meta.dirname);
+const ENTRY = 'reporter/index';
+const folder = join(root, 'dist/reporter');
+
+/** Declaration text by module, such as `core/health/health`. */
+function declarations(): Map<string, string> {
+  const read = ts.readConfigFile(join(root, 'tsconfig.json'), (path) => ts.sys.readFile(path));
+  const { compilerOptions } = read.config as { compilerOptions: unknown };
+  const { options, errors } = ts.convertCompilerOptionsFromJson(compilerOptions, root);
+  if (errors.length > 0) throw new Error(ts.formatDiagnostics(errors, formatHost));
+  const program = ts.createProgram([join(root, `${ENTRY}.ts`)], {
+    ...options,
+    noEmit: false,
+    incremental: false,
+    declaration: true,
+    emitDeclarationOnly: true,
+    // `npm run typecheck` has looked.
+    noCheck: true,
+    rootDir: root,
+    outDir: root,
+  });
+  const texts = new Map<string, string>();
+  const { diagnostics } = program.emit(undefined, (path, text) => {
+    texts.set(relative(root, path).replace(/\.d\.ts$/, ''), text);
+  });
+  if (diagnostics.length > 0) throw new Error(ts.formatDiagnostics(diagnostics, formatHost));
+  return texts;
+}
+
+const formatHost: ts.FormatDiagnosticsHost = {
+  getCurrentDirectory: () => root,
+  getCanonicalFileName: (name) => name,
+  getNewLine: () => '\n',
+};
+
+const isOurs = (specifier: string): boolean => specifier.startsWith('.');
+
+/** The entry and what its types are made of; the rest of the program has none that a user sees. */
+function reachable(texts: ReadonlyMap<string, string>): Map<string, string> {
+  const found = new Map<string, string>();
+  const visit = (module: string): void => {
+    if (found.has(module)) return;
+    const text = texts.get(module);
+    if (text === undefined) throw new Error(`there is no declaration of ${module}`);
+    found.set(module, text);
+    for (const { fileName } of ts.preProcessFile(text).importedFiles)
+      if (isOurs(fileName))
+        visit(relative(root, resolve(root, dirname(module), fileName)).replace(/\.ts$/, ''));
+  };
+  visit(ENTRY);
+  return found;
+}
+
+rmSync(join(folder, 'types'), { recursive: true, force: true });
+for (const [module, text] of reachable(declarations())) {
+  const file = join(folder, 'types', `${module}.d.ts`);
+  mkdirSync(dirname(file), { recursive: true });
+  // The sources name each other as .ts; a published declaration stands for a .js file.
+  writeFileSync(file, text.replaceAll(/(from '\.[^']*)\.ts'/g, "$1.js'"));
+}
+for (const extension of ['d.ts', 'd.mts'])
+  writeFileSync(join(folder, `index.${extension}`), `export * from './types/${ENTRY}.js';\n`);
