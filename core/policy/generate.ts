@@ -1,0 +1,56 @@
+import type { Manifest } from '../manifest/manifest.ts';
+import { packageOf } from './package-name.ts';
+import { policyDataOf, rulesOf } from './policy.ts';
+
+/** First line of both Rego files: by it a later run knows its own. */
+export const GENERATED_MARK =
+  '# Made by `platform generate-policy` from the manifest of an agent. Do not edit.';
+
+/** The generated files by name, as a folder that is one root of the policy engine. */
+export interface PolicyFiles {
+  'policy.rego': string;
+  'data.json': string;
+  'policy_test.rego': string;
+}
+
+/**
+ * The manifest's rules for a policy engine, formatted as `opa fmt` does. The text depends on the agent's name (a DNS
+ * label) and on which rules it brings, on nothing else: everything that a manifest says is data.
+ */
+export function policyFilesOf(manifest: Manifest): PolicyFiles {
+  return {
+    'policy.rego': policyText(manifest),
+    'data.json': `${JSON.stringify(policyDataOf(manifest), null, 2)}\n`,
+    'policy_test.rego': testText(manifest),
+  };
+}
+
+function policyText(manifest: Manifest): string {
+  const name = packageOf(manifest.metadata.name);
+  const texts = rulesOf(manifest).map(({ rule }) => rule.rego);
+  return document([
+    `${GENERATED_MARK}\npackage ${name}`,
+    // The strict compiler refuses an import that nothing uses.
+    ...(texts.some((text) => text.includes('config.')) ? [`import data.${name}.config`] : []),
+    // Without it an agent without rules could not be told from one whose rules are not loaded.
+    ...(texts.length === 0 ? ['deny := set()'] : texts),
+  ]);
+}
+
+/** Tests have a root of their own: beside the agents' packages they could be another agent's. */
+function testText(manifest: Manifest): string {
+  const name = packageOf(manifest.metadata.name);
+  const texts = rulesOf(manifest).map(({ rule }) => rule.regoTests);
+  return document([
+    `${GENERATED_MARK}\npackage ${name.replace('platform.agent', 'platform.agent_test')}`,
+    `import data.${name} as policy`,
+    ...(texts.length === 0 ? [NO_RULES_TEST] : texts),
+  ]);
+}
+
+const NO_RULES_TEST =
+  'test_nothing_is_denied if policy.deny == set() with input as {"request_type": "llm_call"}';
+
+function document(blocks: readonly string[]): string {
+  return `${blocks.join('\n\n')}\n`;
+}

@@ -1,0 +1,65 @@
+import type { Manifest } from '../manifest/manifest.ts';
+import { packageSegmentOf } from './package-name.ts';
+import type { DeclaredMemory, PolicyInput } from './policy-input.ts';
+import type { BoundRule, DenialReason, PolicyConfig } from './policy-rule.ts';
+import { POLICY_RULES } from './rules.ts';
+
+/** The policy of one manifest: made once, asked for every request. */
+export interface Policy {
+  agentName: string;
+  /** Those that the manifest brings, sorted by reason. */
+  rules: readonly BoundRule[];
+  /** What `policyInputOf` needs to know. */
+  memory: DeclaredMemory;
+}
+
+export function policyOf(manifest: Manifest): Policy {
+  return { agentName: manifest.metadata.name, rules: rulesOf(manifest), memory: memoryOf(manifest) };
+}
+
+/** The rules that the manifest brings, sorted by reason. */
+export function rulesOf(manifest: Manifest): BoundRule[] {
+  return POLICY_RULES.flatMap((rule) => rule.bind(manifest) ?? []);
+}
+
+function memoryOf({ spec: { memory } }: Manifest): DeclaredMemory {
+  const { shortTerm, longTerm, vector } = memory ?? {};
+  const own = shortTerm?.backend ?? memory?.backend;
+  const others = [longTerm?.backend, vector?.backend].filter((backend) => backend !== undefined);
+  return {
+    ...(shortTerm?.ttlSeconds === undefined ? {} : { ttlSeconds: shortTerm.ttlSeconds }),
+    otherBackends: others.filter((backend) => backend !== own),
+  };
+}
+
+/** The builtin engine: the denial reasons, sorted, as an engine with the generated Rego gives them. */
+export function evaluate(policy: Policy, input: PolicyInput): DenialReason[] {
+  return policy.rules.flatMap(({ rule, denies }) => (denies(input) ? [rule.reason] : []));
+}
+
+/** What the rules compare with. */
+export function policyConfigOf(rules: readonly BoundRule[]): PolicyConfig {
+  return Object.assign({}, ...rules.map(({ config }) => config)) as PolicyConfig;
+}
+
+/** The whole content of `data.json`: the rules' data under the package's own path, so that agents do not meet. */
+export function policyDataOf(manifest: Manifest): Record<string, unknown> {
+  const config = policyConfigOf(rulesOf(manifest));
+  return { platform: { agent: { [packageSegmentOf(manifest.metadata.name)]: { config } } } };
+}
+
+/** An input whose denials must include `reason`: else the engine does not have this manifest's rules and data. */
+export interface Canary {
+  reason: DenialReason;
+  input: PolicyInput;
+}
+
+/** At least one for each rule; none without rules. */
+export function canariesOf({ agentName, rules }: Policy): Canary[] {
+  return rules.flatMap(({ rule, canaries }) =>
+    canaries.map((facts) => ({
+      reason: rule.reason,
+      input: { agent_name: agentName, request_type: 'llm_call' as const, ...facts },
+    })),
+  );
+}

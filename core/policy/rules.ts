@@ -1,0 +1,138 @@
+import type { Manifest } from '../manifest/manifest.ts';
+import { wellFormed } from './policy-input.ts';
+import { policyRule, type PolicyRule } from './policy-rule.ts';
+import { REGO_TESTS } from './rego-tests.ts';
+
+/** The policy rules, sorted by reason as engines give them: each in Rego and in TypeScript, side by side. */
+export const POLICY_RULES: readonly PolicyRule[] = [
+  policyRule({
+    reason: 'daily_token_limit_exceeded',
+    field: 'spec.model.costControls.maxTokensPerDay',
+    declaredBy: 'it is given',
+    deniesWhen: "today's tokens have reached it",
+    severity: 'high',
+    recommendation: "Reduce today's use of the model, or raise costControls.maxTokensPerDay.",
+    rego: 'deny contains "daily_token_limit_exceeded" if input.tokens_today >= config.maxTokensPerDay',
+    regoTests: REGO_TESTS.daily_token_limit_exceeded,
+    configOf: ({ spec }) => {
+      const maxTokensPerDay = spec.model.costControls?.maxTokensPerDay;
+      return maxTokensPerDay === undefined ? null : { maxTokensPerDay };
+    },
+    denierOf:
+      ({ maxTokensPerDay }) =>
+      (input) =>
+        input.tokens_today !== undefined && input.tokens_today >= maxTokensPerDay,
+    canariesOf: ({ maxTokensPerDay }) => [{ tokens_today: maxTokensPerDay }],
+  }),
+  policyRule({
+    reason: 'destructive_tool_without_confirmation',
+    field: 'spec.tools',
+    declaredBy: 'a tool has annotations.destructiveHint true',
+    deniesWhen: 'such a tool was called and the user did not confirm',
+    severity: 'critical',
+    recommendation: 'Ask the user before a destructive tool runs and report it in X-Platform-User-Confirmed.',
+    rego: `deny contains "destructive_tool_without_confirmation" if {
+	some tool in input.tools_called
+	tool in config.destructiveTools
+	object.get(input, "user_confirmed", false) != true
+}`,
+    regoTests: REGO_TESTS.destructive_tool_without_confirmation,
+    configOf: (manifest) => {
+      const destructiveTools = destructiveToolsOf(manifest);
+      return destructiveTools.length === 0 ? null : { destructiveTools };
+    },
+    denierOf: ({ destructiveTools }) => {
+      const destructive: ReadonlySet<string> = new Set(destructiveTools);
+      return (input) =>
+        input.user_confirmed !== true && (input.tools_called ?? []).some((tool) => destructive.has(tool));
+    },
+    // One for each tool, so that an engine with the data of an older manifest is found out.
+    canariesOf: ({ destructiveTools }) => destructiveTools.map((tool) => ({ tools_called: [tool] })),
+  }),
+  policyRule({
+    reason: 'memory_ttl_mismatch',
+    field: 'spec.memory.shortTerm.ttlSeconds',
+    declaredBy: 'it is given',
+    deniesWhen: 'the short-term memory was written with another TTL',
+    severity: 'high',
+    recommendation: 'Write to memory with the TTL that the manifest declares.',
+    rego: 'deny contains "memory_ttl_mismatch" if input.memory_write.ttl_seconds != config.ttlSeconds',
+    regoTests: REGO_TESTS.memory_ttl_mismatch,
+    configOf: ({ spec }) => {
+      const ttlSeconds = spec.memory?.shortTerm?.ttlSeconds;
+      return ttlSeconds === undefined ? null : { ttlSeconds };
+    },
+    denierOf:
+      ({ ttlSeconds }) =>
+      (input) =>
+        input.memory_write !== undefined && input.memory_write.ttl_seconds !== ttlSeconds,
+    // No manifest can declare it.
+    canariesOf: () => [{ memory_write: { ttl_seconds: -1 } }],
+  }),
+  policyRule({
+    reason: 'monthly_cost_limit_exceeded',
+    field: 'spec.model.costControls.maxMonthlyUSD',
+    declaredBy: 'it is given',
+    deniesWhen: "today's cost has reached a thirtieth of it",
+    severity: 'critical',
+    recommendation: "Reduce today's use of the model, or raise costControls.maxMonthlyUSD.",
+    rego: 'deny contains "monthly_cost_limit_exceeded" if input.cost_today_usd >= config.maxDailyUSD',
+    regoTests: REGO_TESTS.monthly_cost_limit_exceeded,
+    configOf: ({ spec }) => {
+      const maxMonthlyUSD = spec.model.costControls?.maxMonthlyUSD;
+      return maxMonthlyUSD === undefined ? null : { maxMonthlyUSD, maxDailyUSD: maxMonthlyUSD / 30 };
+    },
+    denierOf:
+      ({ maxDailyUSD }) =>
+      (input) =>
+        input.cost_today_usd !== undefined && input.cost_today_usd >= maxDailyUSD,
+    canariesOf: ({ maxDailyUSD }) => [{ cost_today_usd: maxDailyUSD }],
+  }),
+  policyRule({
+    reason: 'pii_detector_not_invoked',
+    field: 'spec.guardrails.input',
+    declaredBy: 'an entry has type pii-detector',
+    deniesWhen: 'a model call does not report that it was invoked',
+    severity: 'high',
+    recommendation:
+      'Run the pii-detector on every model call and report it in X-Platform-Guardrails-Invoked.',
+    rego: `deny contains "pii_detector_not_invoked" if {
+	input.request_type == "llm_call"
+	not "pii-detector" in object.get(input, "guardrails_invoked", [])
+}`,
+    regoTests: REGO_TESTS.pii_detector_not_invoked,
+    configOf: ({ spec }) =>
+      (spec.guardrails?.input ?? []).some(({ type }) => type === 'pii-detector') ? {} : null,
+    denierOf: () => (input) =>
+      input.request_type === 'llm_call' && !(input.guardrails_invoked ?? []).includes('pii-detector'),
+    canariesOf: () => [{ guardrails_invoked: [] }],
+  }),
+  policyRule({
+    reason: 'toxicity_threshold_exceeded',
+    field: 'spec.guardrails.output',
+    declaredBy: 'an entry has type toxicity-filter and a threshold; of several the lowest holds',
+    deniesWhen: 'the reported toxicity score has reached the threshold',
+    severity: 'medium',
+    recommendation: 'Make the toxicity-filter act on answers that reach its threshold.',
+    rego: 'deny contains "toxicity_threshold_exceeded" if input.toxicity_score >= config.toxicityThreshold',
+    regoTests: REGO_TESTS.toxicity_threshold_exceeded,
+    configOf: ({ spec }) => {
+      const thresholds = (spec.guardrails?.output ?? []).flatMap(({ type, threshold }) =>
+        type === 'toxicity-filter' && threshold !== undefined ? [threshold] : [],
+      );
+      return thresholds.length === 0 ? null : { toxicityThreshold: Math.min(...thresholds) };
+    },
+    denierOf:
+      ({ toxicityThreshold }) =>
+      (input) =>
+        input.toxicity_score !== undefined && input.toxicity_score >= toxicityThreshold,
+    canariesOf: ({ toxicityThreshold }) => [{ toxicity_score: toxicityThreshold }],
+  }),
+];
+
+function destructiveToolsOf({ spec }: Manifest): string[] {
+  const names = (spec.tools ?? []).flatMap(({ name, annotations }) =>
+    annotations?.destructiveHint === true ? [wellFormed(name)] : [],
+  );
+  return [...new Set(names)];
+}
