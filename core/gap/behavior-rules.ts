@@ -1,48 +1,16 @@
 import type { Guardrail } from '../manifest/manifest.ts';
+import type { RuleFacts } from '../policy/policy-rule.ts';
+import { POLICY_RULES } from '../policy/rules.ts';
 import type { Finding, GapRule, RuleInput } from './finding.ts';
 import type { Severity } from './gap.ts';
 
-/** Severity by denial reason and where the manifest declares what was denied; other reasons are low. */
-const DENIALS: Readonly<Record<string, { severity: Severity; field: string; recommendation: string }>> = {
-  pii_detector_not_invoked: {
-    severity: 'high',
-    field: 'spec.guardrails.input',
-    recommendation:
-      'Run the pii-detector on every model call and report it in X-Platform-Guardrails-Invoked.',
-  },
-  toxicity_threshold_exceeded: {
-    severity: 'medium',
-    field: 'spec.guardrails.output',
-    recommendation: 'Make the toxicity-filter act on answers that reach its threshold.',
-  },
-  monthly_cost_limit_exceeded: {
-    severity: 'critical',
-    field: 'spec.model.costControls.maxMonthlyUSD',
-    recommendation: "Reduce today's use of the model, or raise costControls.maxMonthlyUSD.",
-  },
-  daily_token_limit_exceeded: {
-    severity: 'high',
-    field: 'spec.model.costControls.maxTokensPerDay',
-    recommendation: "Reduce today's use of the model, or raise costControls.maxTokensPerDay.",
-  },
-  memory_ttl_mismatch: {
-    severity: 'high',
-    field: 'spec.memory.shortTerm.ttlSeconds',
-    recommendation: 'Write to memory with the TTL that the manifest declares.',
-  },
-  destructive_tool_without_confirmation: {
-    severity: 'critical',
-    field: 'spec.tools',
-    recommendation: 'Ask the user before a destructive tool runs and report it in X-Platform-User-Confirmed.',
-  },
-};
+/** The policy rules by their denial reason; another engine may have reasons of its own, which are low. */
+const DENIALS: ReadonlyMap<string, RuleFacts> = new Map(POLICY_RULES.map((rule) => [rule.reason, rule]));
 
 /** In words what `find` does with them, by severity. */
 function denialWords(): GapRule['when'] {
   const reasonsOf = (severity: Severity): string =>
-    Object.entries(DENIALS)
-      .flatMap(([reason, row]) => (row.severity === severity ? [`\`${reason}\``] : []))
-      .join(', ');
+    POLICY_RULES.flatMap((rule) => (rule.severity === severity ? [`\`${rule.reason}\``] : [])).join(', ');
   return {
     critical: reasonsOf('critical'),
     high: reasonsOf('high'),
@@ -119,7 +87,7 @@ function severityOfRate(rate: number): Severity | null {
 function findDenials({ facts }: RuleInput): Finding[] {
   if (facts.policy.state !== 'answered') return [];
   return facts.policy.denials.map((reason) => {
-    const known = Object.hasOwn(DENIALS, reason) ? DENIALS[reason] : undefined;
+    const known = DENIALS.get(reason);
     return {
       severity: known?.severity ?? 'low',
       property: `policy.${reason}`,

@@ -1,6 +1,7 @@
 import type { Manifest } from '../manifest/manifest.ts';
 import { packageOf } from './package-name.ts';
 import { policyDataOf, rulesOf } from './policy.ts';
+import { REGO_TESTS } from './rego-tests.ts';
 
 /** First line of both Rego files: by it a later run knows its own. */
 export const GENERATED_MARK =
@@ -40,7 +41,7 @@ function policyText(manifest: Manifest): string {
 /** Tests have a root of their own: beside the agents' packages they could be another agent's. */
 function testText(manifest: Manifest): string {
   const name = packageOf(manifest.metadata.name);
-  const texts = rulesOf(manifest).map(({ rule }) => rule.regoTests);
+  const texts = rulesOf(manifest).map(({ rule }) => REGO_TESTS[rule.reason]);
   return document([
     `${GENERATED_MARK}\npackage ${name.replace('platform.agent', 'platform.agent_test')}`,
     `import data.${name} as policy`,

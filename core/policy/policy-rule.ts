@@ -34,8 +34,6 @@ export interface RuleFacts {
   recommendation: string;
   /** The rule in Rego, for every manifest the same text: what a manifest says only ever reaches the data. */
   rego: string;
-  /** Its tests in Rego, which bring their own data; names begin with `test_<reason>_`. */
-  regoTests: string;
 }
 
 /** A rule together with what one manifest declares for it. */

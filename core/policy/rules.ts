@@ -1,7 +1,6 @@
 import type { Manifest } from '../manifest/manifest.ts';
 import { wellFormed } from './policy-input.ts';
 import { policyRule, type PolicyRule } from './policy-rule.ts';
-import { REGO_TESTS } from './rego-tests.ts';
 
 /** The policy rules, sorted by reason as engines give them: each in Rego and in TypeScript, side by side. */
 export const POLICY_RULES: readonly PolicyRule[] = [
@@ -13,7 +12,6 @@ export const POLICY_RULES: readonly PolicyRule[] = [
     severity: 'high',
     recommendation: "Reduce today's use of the model, or raise costControls.maxTokensPerDay.",
     rego: 'deny contains "daily_token_limit_exceeded" if input.tokens_today >= config.maxTokensPerDay',
-    regoTests: REGO_TESTS.daily_token_limit_exceeded,
     configOf: ({ spec }) => {
       const maxTokensPerDay = spec.model.costControls?.maxTokensPerDay;
       return maxTokensPerDay === undefined ? null : { maxTokensPerDay };
@@ -36,7 +34,6 @@ export const POLICY_RULES: readonly PolicyRule[] = [
 	tool in config.destructiveTools
 	object.get(input, "user_confirmed", false) != true
 }`,
-    regoTests: REGO_TESTS.destructive_tool_without_confirmation,
     configOf: (manifest) => {
       const destructiveTools = destructiveToolsOf(manifest);
       return destructiveTools.length === 0 ? null : { destructiveTools };
@@ -57,7 +54,6 @@ export const POLICY_RULES: readonly PolicyRule[] = [
     severity: 'high',
     recommendation: 'Write to memory with the TTL that the manifest declares.',
     rego: 'deny contains "memory_ttl_mismatch" if input.memory_write.ttl_seconds != config.ttlSeconds',
-    regoTests: REGO_TESTS.memory_ttl_mismatch,
     configOf: ({ spec }) => {
       const ttlSeconds = spec.memory?.shortTerm?.ttlSeconds;
       return ttlSeconds === undefined ? null : { ttlSeconds };
@@ -77,7 +73,6 @@ export const POLICY_RULES: readonly PolicyRule[] = [
     severity: 'critical',
     recommendation: "Reduce today's use of the model, or raise costControls.maxMonthlyUSD.",
     rego: 'deny contains "monthly_cost_limit_exceeded" if input.cost_today_usd >= config.maxDailyUSD',
-    regoTests: REGO_TESTS.monthly_cost_limit_exceeded,
     configOf: ({ spec }) => {
       const maxMonthlyUSD = spec.model.costControls?.maxMonthlyUSD;
       return maxMonthlyUSD === undefined ? null : { maxMonthlyUSD, maxDailyUSD: maxMonthlyUSD / 30 };
@@ -100,7 +95,6 @@ export const POLICY_RULES: readonly PolicyRule[] = [
 	input.request_type == "llm_call"
 	not "pii-detector" in object.get(input, "guardrails_invoked", [])
 }`,
-    regoTests: REGO_TESTS.pii_detector_not_invoked,
     configOf: ({ spec }) =>
       (spec.guardrails?.input ?? []).some(({ type }) => type === 'pii-detector') ? {} : null,
     denierOf: () => (input) =>
@@ -115,7 +109,6 @@ export const POLICY_RULES: readonly PolicyRule[] = [
     severity: 'medium',
     recommendation: 'Make the toxicity-filter act on answers that reach its threshold.',
     rego: 'deny contains "toxicity_threshold_exceeded" if input.toxicity_score >= config.toxicityThreshold',
-    regoTests: REGO_TESTS.toxicity_threshold_exceeded,
     configOf: ({ spec }) => {
       const thresholds = (spec.guardrails?.output ?? []).flatMap(({ type, threshold }) =>
         type === 'toxicity-filter' && threshold !== undefined ? [threshold] : [],
