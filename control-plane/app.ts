@@ -4,7 +4,7 @@ import type { Metrics } from '../runtime/metrics.ts';
 import type { ControlPlaneContext } from './context.ts';
 import { agentRoutes } from './routes/agents.ts';
 import { heartbeatRoutes } from './routes/heartbeat.ts';
-import { processRoutes } from './routes/process.ts';
+import { processRoutes } from '../runtime/process-routes.ts';
 import { proofRoutes } from './routes/proofs.ts';
 import { registrationRoutes } from './routes/registration.ts';
 import { reportRoutes } from './routes/reports.ts';
@@ -18,7 +18,7 @@ export function createControlPlaneApp(context: ControlPlaneContext): Express {
   });
 }
 
-/** The table of routes; docs/reference/control-plane.md says what each of them does. */
+/** The table of routes. */
 export function controlPlaneRoutes(context: ControlPlaneContext): Route[] {
   return [
     ...processRoutes(context),

@@ -63,20 +63,22 @@ export const CONTROL_PLANE_FIELDS = {
 export const CONTROL_PLANE_SUMMARIES: Summaries<typeof CONTROL_PLANE_FIELDS> = {
   ...LOG_SUMMARIES,
   PORT: 'The port of the API; HTTPS where TLS_CERT_FILE is set.',
-  PLATFORM_ADMIN_KEY: 'What `X-Admin-Key` must carry. Unset: every admin route answers 503.',
+  PLATFORM_ADMIN_KEY:
+    'Checked against `X-Admin-Key`. Unset: admin routes and registration answer 503, and the rest works.',
   JWT_SECRET:
-    'Signs registration keys. Unset: derived from PLATFORM_ADMIN_KEY; with neither, keys are refused.',
+    'Signs the keys of registered agents. Unset: derived from the admin key (HKDF-SHA-256). Neither set: such keys are refused.',
   STORE:
-    'Where agents are kept: in their AgentObservations, or in an embedded database. Unset: kubernetes in a pod, else sqlite.',
-  DATA_DIR: 'The folder of the SQLite database; made when it is missing.',
-  DATABASE_URL: 'Reserved for PostgreSQL; setting it stops the start.',
+    'Where agents are kept. Unset: `kubernetes` in a pod, else `sqlite`. With `sqlite` in a pod the database answers, and the AgentObservations are written all the same.',
+  DATA_DIR: 'Folder of the SQLite database, `control-plane.sqlite`; made where it is missing.',
+  DATABASE_URL: 'Kept for the PostgreSQL store; setting it stops the start.',
   RATE_LIMIT_SECONDS: 'The least time between two accepted heartbeats of one instance; 0: no limit.',
-  REMOTE_NAMESPACE: 'The namespace of agents that are registered and not injected.',
+  REMOTE_NAMESPACE: 'Namespace of registered agents, and of their AgentObservations.',
   TLS_CERT_FILE:
-    'PEM file of the certificate chain; only together with TLS_KEY_FILE. Both are read again on change.',
-  TLS_KEY_FILE: 'PEM file of its key.',
-  KUBERNETES_SERVICE_HOST: 'Set by the kubelet in every pod; says that this process runs in one.',
-  KUBECONFIG: 'The kubeconfig file of the cluster; needed for STORE=kubernetes outside a pod.',
+    'Certificate (PEM, with its chain); with TLS_KEY_FILE the API speaks HTTPS. Changed files are taken over within ten seconds.',
+  TLS_KEY_FILE: 'The key of TLS_CERT_FILE; neither is taken alone.',
+  KUBERNETES_SERVICE_HOST: 'Set by the kubelet in every container: says that this process runs in a pod.',
+  KUBECONFIG:
+    "The cluster to use where it is not the pod's own; required for STORE=kubernetes outside a pod.",
 };
 
 type Fields = {

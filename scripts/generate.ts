@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { manifestReferencePage } from './generate-manifest-page.ts';
 import { annotationsReferencePage } from './generate-annotations-page.ts';
 import { publishedSchema, validatorModule } from './generate-manifest-validator.ts';
+import { rulesReferencePage } from './generate-rules-page.ts';
 import { chartResourceDefinition, observationReferencePage } from './generate-observation-page.ts';
 
 interface Generated {
@@ -19,20 +20,21 @@ const GENERATED: Generated[] = [
   { file: 'docs/reference/manifest.md', content: manifestReferencePage },
   { file: 'docs/reference/annotations.md', content: annotationsReferencePage },
   { file: 'docs/reference/agentobservation.md', content: observationReferencePage },
-  {
-    file: 'docs/reference/control-plane.md',
-    content: async () => (await import('./generate-control-plane-page.ts')).controlPlaneReferencePage(),
-  },
+  { file: 'docs/reference/rules.md', content: rulesReferencePage },
   // Helm reads no file outside its chart.
   { file: 'helm/agent-compliance/files/agentobservations.yaml', content: chartResourceDefinition },
   {
     file: 'docs/reference/cli.md',
-    // Imported late: the command line needs the validator that a row above writes.
+    // Imported late, as the next ones: they need the validator that a row above writes.
     content: async () => (await import('./generate-cli-page.ts')).cliReferencePage(),
   },
   {
-    file: 'docs/reference/sidecar.md',
-    content: async () => (await import('./generate-sidecar-page.ts')).sidecarReferencePage(),
+    file: 'docs/reference/configuration.md',
+    content: async () => (await import('./generate-configuration-page.ts')).configurationReferencePage(),
+  },
+  {
+    file: 'docs/reference/routes.md',
+    content: async () => (await import('./generate-routes-page.ts')).routesReferencePage(),
   },
 ];
 

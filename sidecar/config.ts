@@ -141,18 +141,19 @@ export const SIDECAR_FIELDS = {
 
 export const SIDECAR_SUMMARIES: Summaries<typeof SIDECAR_FIELDS> = {
   ...LOG_SUMMARIES,
-  UPSTREAM_URL: "The agent's own server.",
+  UPSTREAM_URL: "The agent's own server. A path in it is put before every request's path.",
   UPSTREAM_TIMEOUT_MS: 'Milliseconds until the first byte of an answer, else 504. Unset: no limit.',
   MANIFEST_PATH: 'The manifest. It must be valid at the start, and is read again when it changes.',
   PROXY_PORT: 'The port of the proxy in front of the agent.',
   CONTROL_PLANE_PORT: 'The port of the control routes.',
   BIND_ADDRESS: 'The address on which both ports listen.',
-  CONTROL_ACCESS: '`local`: control routes that tell about the agent are answered on loopback only.',
-  AGENT_NAME: "The agent's name in its pod, set by the injector.",
+  CONTROL_ACCESS:
+    '`local`: from outside loopback only open routes are answered, and `/health/ready` without its body.',
+  AGENT_NAME: 'The name that the pod is labelled with, held against `metadata.name`. Set by the injector.',
   AGENT_ENV_NAMES:
-    "The agent container's variables, set by the injector. Unset: the agent shares this environment.",
-  AUDIT_RING_SIZE: 'Requests that are remembered.',
-  AUDIT_QUERY: 'Whether their paths keep the query string.',
+    "The names of the agent container's variables; `*` for what `envFrom` brings, a lone comma for none. Set by the injector. Unset: this process's own environment is taken for the agent's.",
+  AUDIT_RING_SIZE: 'Requests that the audit ring remembers.',
+  AUDIT_QUERY: 'Keep query strings in audit entries.',
   POLICY_URL: 'The policy engine. This version asks none and says so when it is set.',
   POLICY_ENGINE:
     'Which engine. Unset: opa where POLICY_URL is set, else none. This version evaluates with neither.',
@@ -160,12 +161,14 @@ export const SIDECAR_SUMMARIES: Summaries<typeof SIDECAR_FIELDS> = {
   POLICY_TIMEOUT_MS: 'Milliseconds that an engine has to answer. Not used by this version.',
   ANTHROPIC_API_KEY: 'The key for LLM analysis. Not used by this version.',
   PROOF_STORE_PATH: 'The file in which proofs outlive a restart. Unset: memory alone.',
-  PLATFORM_SECRET_DIR: 'A folder with one file per `$secret:` name. Unset: variables PLATFORM_SECRET_<NAME>.',
+  PLATFORM_SECRET_DIR:
+    "Folder with one file per `$secret:` name, where the sidecar shares the agent's. Unset: variables PLATFORM_SECRET_<NAME>.",
   PLATFORM_URL: 'The control plane. Unset: no heartbeats.',
   PLATFORM_KEY: 'The key from registering the agent; renewed in memory at two thirds of its lifetime.',
-  PLATFORM_TOKEN_FILE: 'Or a file with the token, read at each heartbeat.',
-  PLATFORM_CA_FILE: 'PEM file of the authorities to trust for PLATFORM_URL. Unset: those of Node.js.',
-  HEARTBEAT_SECONDS: 'Seconds between two heartbeats.',
+  PLATFORM_TOKEN_FILE: 'File with the token in its stead, read for each heartbeat (a projected token).',
+  PLATFORM_CA_FILE:
+    "PEM file with the control plane's authorities, read for each heartbeat. Unset: those of Node.js.",
+  HEARTBEAT_SECONDS: 'Seconds between two heartbeats; the control plane may change it.',
 };
 
 /** The sidecar's environment; wrong values and wrong combinations are all reported at once. */

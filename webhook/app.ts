@@ -1,13 +1,14 @@
 import type { Express } from 'express';
-import { createApp } from '../runtime/http-app.ts';
+import { createApp, type Route } from '../runtime/http-app.ts';
 import type { WebhookContext } from './context.ts';
 import { mutateRoutes } from './routes/mutate.ts';
-import { processRoutes } from './routes/process.ts';
+import { processRoutes } from '../runtime/process-routes.ts';
 
-/** The API server's questions, and what the kubelet and Prometheus ask. */
+/** The table of routes: the API server's questions, and what the kubelet and Prometheus ask. */
+export function webhookRoutes(context: WebhookContext): Route[] {
+  return [...mutateRoutes(context), ...processRoutes(context)];
+}
+
 export function createWebhookApp(context: WebhookContext): Express {
-  return createApp({
-    logger: context.logger,
-    routes: [...mutateRoutes(context), ...processRoutes(context)],
-  });
+  return createApp({ logger: context.logger, routes: webhookRoutes(context) });
 }

@@ -81,7 +81,7 @@ export const WEBHOOK_SUMMARIES: Summaries<typeof WEBHOOK_FIELDS> = {
   CONTROL_PLANE_SERVICE: 'The Service of the control plane, to which sidecars send heartbeats.',
   CONTROL_PLANE_PORT: 'Its port.',
   CONTROL_PLANE_TLS_SECRET: "The Secret into which this process writes the control plane's certificate.",
-  SIDECAR_IMAGE: 'The sidecar that is injected.',
+  SIDECAR_IMAGE: 'The sidecar that is injected. Required.',
   SIDECAR_IMAGE_PULL_POLICY: 'The pull policy of the sidecar.',
   SIDECAR_ALLOWED_IMAGES: 'What the annotation `platform.io/sidecar-image` may name besides.',
   SIDECAR_CPU_REQUEST: "The sidecar's CPU request; at most its limit.",

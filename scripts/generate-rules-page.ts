@@ -1,0 +1,60 @@
+import { RULES, type Tier } from '../core/audit/rules.ts';
+import { POINTS, SEVERITIES } from '../core/gap/finding.ts';
+import { barOf } from '../core/gap/grade.ts';
+import { GAP_RULES } from '../core/gap/rules.ts';
+import { markdownTable } from './markdown-table.ts';
+
+const GRADES = ['A', 'B', 'C', 'D'] as const;
+
+/** What a rule's tier asks for. */
+const TIERS: Readonly<Record<Tier, string>> = {
+  D: 'declared: the manifest says it',
+  P: 'probed: a check of it passes',
+  B: 'behavioral: it was observed in requests that passed',
+  X: 'external: a proof record of it was submitted',
+};
+
+/** `docs/reference/rules.md`. */
+export function rulesReferencePage(): string {
+  const points = SEVERITIES.map((severity) => `${severity} ${POINTS[severity]}`).join(', ');
+  const grades = GRADES.map((grade) => `${grade} from ${barOf(grade)}`).join(', ');
+  const tiers = Object.entries(TIERS)
+    .map(([tier, words]) => `- **${tier}** ${words}\n`)
+    .join('');
+  return `# Rules
+
+<!-- Made by scripts/generate.ts from core/gap/ and core/audit/rules.ts. Do not edit. -->
+
+## Gap
+
+The score begins at 100 and loses points for each issue, by its severity: ${points}.
+It does not go below 0, and each property counts once. Grades: ${grades}, F below.
+
+The rows \`model.apiKey\`, \`env:\`, \`service:\` and \`tool:\` need the agent's own report (\`source: agent-sdk\`). The rows of
+guardrails need requests whose answers told behavior. The rows of \`policy\` need a policy engine, which this version does
+not have.
+
+${gapTable()}
+## Compliance rules
+
+Any of these rules may carry a proof, submitted to the sidecar or the control plane ([routes](routes.md)). This version has
+no command that scores them; an unexpired proof of \`EVAL-01\` takes the issue \`evaluated\` out of the gap.
+
+The tier says what shows that a rule is kept:
+
+${tiers}
+${markdownTable(
+  ['Rule', 'Pack', 'Severity', 'Tier'],
+  RULES.map(({ id, pack, severity, tier }) => [`\`${id}\``, pack, severity, tier]),
+)}`;
+}
+
+function gapTable(): string {
+  const rows = GAP_RULES.flatMap(({ property, when }) =>
+    SEVERITIES.flatMap((severity) => {
+      const words = when[severity];
+      return words === undefined ? [] : [[`\`${property}\``, severity, String(POINTS[severity]), words]];
+    }),
+  );
+  return markdownTable(['Property', 'Severity', 'Points', 'When'], rows);
+}
