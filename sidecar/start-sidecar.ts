@@ -29,15 +29,16 @@ export async function startSidecar(
   const { audit, clock } = context;
   warnOfWhatIsNotThere(config, logger);
   const heartbeats = config.PLATFORM_URL === null ? null : new Heartbeats(context, config.PLATFORM_URL);
+  const agentAt = { url: config.UPSTREAM_URL, timeoutMs: config.UPSTREAM_TIMEOUT_MS };
   const proxy = await startProxyServer(
     {
-      upstream: createUpstream({ url: config.UPSTREAM_URL, timeoutMs: config.UPSTREAM_TIMEOUT_MS }),
+      upstream: createUpstream(agentAt),
       audit,
       clock,
       outages: new OutageLog(logger),
       isDraining: () => context.isDraining,
     },
-    { host: config.BIND_ADDRESS, port: config.PROXY_PORT, upstreamUrl: config.UPSTREAM_URL },
+    { host: config.BIND_ADDRESS, port: config.PROXY_PORT, agent: agentAt },
   );
   const control = await listen({
     handler: createSidecarApp(context, () => heartbeats?.failures ?? 0),

@@ -66,15 +66,16 @@ async function rigBefore(
     withQuery: options.withQuery ?? false,
     chatPath: () => undefined,
   });
+  const agentAt = { url, timeoutMs: options.timeoutMs ?? null };
   const proxy = await startProxyServer(
     {
-      upstream: createUpstream({ url, timeoutMs: options.timeoutMs ?? null }),
+      upstream: createUpstream(agentAt),
       audit,
       clock: systemClock,
       outages: new OutageLog(logger),
       isDraining: () => false,
     },
-    { host: '127.0.0.1', port: 0, upstreamUrl: url },
+    { host: '127.0.0.1', port: 0, agent: agentAt },
   );
   return {
     port: proxy.port,

@@ -1,25 +1,31 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Clock } from '../../runtime/clock.ts';
 import type { AuditLog } from '../audit/audit-log.ts';
 import type { Recording } from '../audit/recording.ts';
 import type { Framed } from './framing.ts';
 import {
+  pairsOf,
+  printable,
+  recordOf,
   requestHeaders,
   requestTrailers,
   responseHeaders,
   responseTrailers,
   valuesOf,
+  without,
   type HeaderList,
 } from './headers.ts';
 import type { OutageLog } from './outage-log.ts';
-import { answerProblem } from './problem-answer.ts';
+import { answerProblem, writeProblem, type ProblemAnswer } from './problem-answer.ts';
 import { RequestBody } from './request-body.ts';
-import type {
-  Upstream,
-  UpstreamControl,
-  UpstreamFailure,
-  UpstreamHandler,
-  UpstreamRequest,
+import {
+  ANSWERS,
+  type Upstream,
+  type UpstreamControl,
+  type UpstreamFailure,
+  type UpstreamHandler,
+  type UpstreamRequest,
 } from './upstream.ts';
 
 export interface ProxyContext {
@@ -63,6 +69,7 @@ export class Exchange implements UpstreamHandler {
   #isClosed = false;
   #hasWritten = false;
   #isPaused = false;
+  #isBroken = false;
 
   constructor(context: ProxyContext, input: ExchangeInput) {
     const { request, response, framed, requestId } = input;
@@ -84,9 +91,9 @@ export class Exchange implements UpstreamHandler {
       chunked: framed.body === 'chunked',
       trailers: () => requestTrailers(request.rawTrailers),
     };
-    response.on('close', () => this.#closed());
+    response.on('close', this.#closed);
     // A pipelined request whose turn has not come has no part in its connection yet, and is not told of its end.
-    if (response.socket === null) request.socket.setMaxListeners(0).once('close', () => this.#closed());
+    if (response.socket === null) request.socket.setMaxListeners(0).once('close', this.#closed);
     response.on('finish', () => lingerOver(request));
   }
 
@@ -104,20 +111,21 @@ export class Exchange implements UpstreamHandler {
     if (request.httpVersion === '1.0' || response.headersSent) return;
     if (status === 102) response.writeProcessing();
     if (status !== 103) return;
-    const hints: Record<string, string | string[]> = {};
-    const { headers } = responseHeaders(raw, requestId);
-    for (let i = 0; i < headers.length; i += 2) {
-      const name = (headers[i] ?? '').toLowerCase();
-      hints[name] = [...[hints[name] ?? []].flat(), headers[i + 1] ?? ''];
+    const hints = recordOf(responseHeaders(raw, requestId).headers);
+    try {
+      if (hints['link'] !== undefined) response.writeEarlyHints(hints);
+    } catch {
+      // Node takes only some forms of Link; hints may be left out.
     }
-    if (hints['link'] !== undefined) response.writeEarlyHints(hints);
   }
 
   onHead(status: number, message: string, raw: HeaderList): void {
-    const { response, requestId } = this.#input;
+    const { request, response, requestId } = this.#input;
     if (this.#isOver) return;
     this.#context.outages.ended();
-    const { headers, platform } = responseHeaders(raw, requestId);
+    const head = responseHeaders(raw, requestId);
+    const { platform } = head;
+    const headers = mayHaveTrailers(request, status) ? head.headers : without(head.headers, 'trailer');
     this.#recording.head({
       statusCode: status,
       contentType: valuesOf(headers, 'content-type')[0],
@@ -178,12 +186,34 @@ export class Exchange implements UpstreamHandler {
       response.destroy();
       return;
     }
-    this.#isOver = true;
     this.#context.outages.failed(failure, requestId);
-    const { status, detail } = ANSWERS[failure.kind];
-    this.#recording.bytesOut(
-      answerProblem(response, { status, detail, requestId, close: this.#context.isDraining() }),
-    );
+    this.#answer({ ...ANSWERS[failure.kind], close: this.#context.isDraining() });
+  }
+
+  /**
+   * What follows on the connection is not HTTP. Where it belongs to this request the request ends with `problem`;
+   * where this one was whole it is answered first.
+   */
+  breakOff(problem: ProblemAnswer): void {
+    const { request, response } = this.#input;
+    if (this.#isBroken) return;
+    this.#isBroken = true;
+    if (request.complete) {
+      afterwards(response, (socket) => writeProblem(socket, problem));
+      return;
+    }
+    if (!response.headersSent) {
+      this.#answer({ ...problem, close: true });
+      this.#control?.abort();
+    } else if (response.socket === null) response.once('socket', (socket: Socket) => socket.destroySoon());
+    else response.socket.destroySoon();
+  }
+
+  /** Answers in the agent's place. */
+  #answer(problem: ProblemAnswer): void {
+    const { response, requestId } = this.#input;
+    this.#isOver = true;
+    this.#recording.bytesOut(answerProblem(response, { ...problem, requestId }));
   }
 
   #mayRetry(): boolean {
@@ -192,11 +222,12 @@ export class Exchange implements UpstreamHandler {
   }
 
   /** The response has finished, or the client has gone. */
-  #closed(): void {
-    const { response } = this.#input;
+  readonly #closed = (): void => {
+    const { request, response } = this.#input;
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#isOver = true;
+    request.socket.off('close', this.#closed);
     const aborted = !response.writableFinished;
     if (aborted) this.#control?.abort();
     this.#recording.complete({
@@ -204,25 +235,22 @@ export class Exchange implements UpstreamHandler {
       aborted,
       atMs: this.#context.clock.monotonicMs(),
     });
-  }
+  };
 }
 
-const ANSWERS: Readonly<Record<UpstreamFailure['kind'], { status: number; detail: string }>> = {
-  unreachable: { status: 502, detail: 'the agent cannot be reached' },
-  stale: { status: 502, detail: 'the agent closed the connection before it answered' },
-  broken: { status: 502, detail: 'the agent gave no whole HTTP answer' },
-  timeout: { status: 504, detail: 'the agent did not answer in time' },
-};
-
-/** A reason phrase is free text; one that cannot be written is left out. */
-function printable(message: string): string {
-  return /^[\t\x20-\x7e\x80-\xff]*$/.test(message) ? message : '';
+/** Trailers follow chunks, and those go only to HTTP/1.1 after a head that has a body; Node refuses to announce others. */
+function mayHaveTrailers(request: IncomingMessage, status: number): boolean {
+  return request.httpVersion !== '1.0' && request.method !== 'HEAD' && status !== 204 && status !== 304;
 }
 
-function pairsOf(flat: HeaderList): [string, string][] {
-  const pairs: [string, string][] = [];
-  for (let i = 0; i < flat.length; i += 2) pairs.push([flat[i] ?? '', flat[i + 1] ?? '']);
-  return pairs;
+/** Once this answer is out, unless its connection ends with it. */
+function afterwards(response: ServerResponse, go: (socket: Socket) => void): void {
+  const { socket } = response.req;
+  const next = (): void => {
+    if (response.shouldKeepAlive) go(socket);
+  };
+  if (response.writableFinished) next();
+  else response.once('finish', next);
 }
 
 /** An answer that came before the end of the request: the rest is read and dropped for a while, then the connection ends. */

@@ -141,7 +141,16 @@ describe('the head of an answer', () => {
     ['loses what Connection lists', ['Connection', 'x-a', 'X-A', '1', 'X-B', '2'], ['X-B', '2']],
     ['loses a length beside a transfer coding', ['Transfer-Encoding', 'chunked', 'Content-Length', '5'], []],
     ['keeps a length alone', ['Content-Length', '5'], ['Content-Length', '5']],
-    ['keeps the names of its trailers', ['Trailer', 'X-Sum'], ['Trailer', 'X-Sum']],
+    [
+      'keeps the names of its trailers, where chunks let it have some',
+      ['Transfer-Encoding', 'chunked', 'Trailer', 'X-Sum'],
+      ['Trailer', 'X-Sum'],
+    ],
+    [
+      'loses them where it can have none',
+      ['Trailer', 'X-Sum', 'Content-Length', '5'],
+      ['Content-Length', '5'],
+    ],
   ])('%s', (_title, raw, kept) => {
     expect(responseHeaders(raw, 'r-1').headers).toEqual([...kept, 'X-Request-Id', 'r-1']);
   });

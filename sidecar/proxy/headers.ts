@@ -45,6 +45,35 @@ export function valuesOf(raw: HeaderList, lowerName: string): string[] {
   return values;
 }
 
+/** A reason phrase is free text; one that cannot be written is left out. */
+export function printable(message: string): string {
+  return /^[\t\x20-\x7e\x80-\xff]*$/.test(message) ? message : '';
+}
+
+/** Without one header. */
+export function without(flat: HeaderList, lowerName: string): string[] {
+  return pairsOf(flat)
+    .filter(([name]) => name.toLowerCase() !== lowerName)
+    .flat();
+}
+
+export function pairsOf(flat: HeaderList): [name: string, value: string][] {
+  const pairs: [string, string][] = [];
+  for (let i = 0; i < flat.length; i += 2) pairs.push([flat[i] ?? '', flat[i + 1] ?? '']);
+  return pairs;
+}
+
+/** By lower-case name; repeated ones as a list. It has no prototype: `constructor` is a name that a header may have. */
+export function recordOf(flat: HeaderList): Record<string, string | string[]> {
+  const record = Object.create(null) as Record<string, string | string[]>;
+  for (const [name, value] of pairsOf(flat)) {
+    const lower = name.toLowerCase();
+    const known = record[lower];
+    record[lower] = known === undefined ? value : [...[known].flat(), value];
+  }
+  return record;
+}
+
 function listedIn(connection: readonly string[]): ReadonlySet<string> {
   const listed = new Set<string>();
   for (const value of connection) {
@@ -115,7 +144,7 @@ export function responseTrailers(raw: HeaderList): ResponseHead {
 
 function withoutOwn(raw: HeaderList, isHead: boolean): ResponseHead {
   const listed = listedIn(valuesOf(raw, 'connection'));
-  // A transfer coding overrides a length (RFC 9112 section 6.3); only one of them may go on.
+  // A transfer coding overrides a length (RFC 9112 section 6.3); only one of them may go on. Trailers follow chunks only.
   const isChunked = isHead && valuesOf(raw, 'transfer-encoding').length > 0;
   const headers: string[] = [];
   const platform = new Map<string, string>();
@@ -126,6 +155,7 @@ function withoutOwn(raw: HeaderList, isHead: boolean): ResponseHead {
     if (isPlatformName(lower)) addValue(platform, lower.replaceAll('_', '-'), value);
     else if (listed.has(lower) || HOP_BY_HOP.has(lower) || lower === 'x-request-id') continue;
     else if (isChunked && lower === 'content-length') continue;
+    else if (isHead && !isChunked && lower === 'trailer') continue;
     else headers.push(name, value);
   }
   return { headers, platform };

@@ -1,6 +1,7 @@
 import { Agent, request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http';
 import { Agent as TlsAgent, request as httpsRequest } from 'node:https';
 import errors from 'undici/lib/core/errors.js';
+import { pairsOf } from './headers.ts';
 import type { Upstream, UpstreamHandler, UpstreamOptions, UpstreamRequest } from './upstream.ts';
 
 /** The way to the agent for requests whose length is not known ahead: the head goes at once, trailers follow the body. */
@@ -94,9 +95,7 @@ class PlainExchange {
     outgoing.on('drain', () => body.resume());
     body.on('end', () => {
       const raw = trailers();
-      const pairs: [string, string][] = [];
-      for (let i = 0; i < raw.length; i += 2) pairs.push([raw[i] ?? '', raw[i + 1] ?? '']);
-      if (pairs.length > 0) outgoing.addTrailers(pairs);
+      if (raw.length > 0) outgoing.addTrailers(pairsOf(raw));
       outgoing.end();
     });
     body.on('error', (error) => outgoing.destroy(error));

@@ -21,9 +21,10 @@ export function answerProblem(response: ServerResponse, problem: ProblemAnswer):
   const body = bodyOf(problem);
   const length = Buffer.byteLength(body);
   if (problem.close) response.shouldKeepAlive = false;
-  response.writeHead(problem.status, headersOf(problem, length));
+  // The reason is said: a head that could not be written has left its own.
+  response.writeHead(problem.status, STATUS_CODES[problem.status], headersOf(problem, length));
   response.end(body);
-  return length;
+  return response.req.method === 'HEAD' ? 0 : length;
 }
 
 function headersOf(problem: ProblemAnswer, length: number): Record<string, string | number> {
@@ -35,15 +36,16 @@ function headersOf(problem: ProblemAnswer, length: number): Record<string, strin
   };
 }
 
-/** The same on a bare socket, where there is no response object (CONNECT, upgrades, unparseable requests); ends the connection. */
-export function writeProblem(socket: Duplex, problem: ProblemAnswer): void {
+/** The same on a bare socket, where there is no response object (CONNECT, upgrades, unparseable requests); ends the connection. Returns the number of body bytes. */
+export function writeProblem(socket: Duplex, problem: ProblemAnswer): number {
   if (!socket.writable) {
     socket.destroy();
-    return;
+    return 0;
   }
   const body = bodyOf(problem);
   const headers = { ...headersOf(problem, Buffer.byteLength(body)), Connection: 'close' };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   const statusLine = `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status] ?? 'Error'}\r\n`;
   socket.end(`${statusLine}${lines.join('')}\r\n${body}`, () => socket.destroy());
+  return Buffer.byteLength(body);
 }

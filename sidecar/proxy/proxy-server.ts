@@ -1,11 +1,12 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { Exchange, type ProxyContext } from './exchange.ts';
 import { frame, lineOf } from './framing.ts';
 import { answerProblem, writeProblem } from './problem-answer.ts';
 import { requestIdOf } from './request-id.ts';
 import { createUpgrader } from './upgrade.ts';
+import type { UpstreamOptions } from './upstream.ts';
 
 export interface ProxyServer {
   readonly port: number;
@@ -16,7 +17,7 @@ export interface ProxyServer {
 export interface ProxyServerOptions {
   host: string;
   port: number;
-  upstreamUrl: URL;
+  agent: UpstreamOptions;
 }
 
 /** Node's defaults would cut long answers and long uploads; a balancer's idle connections live for a minute. */
@@ -38,11 +39,11 @@ export async function startProxyServer(
   context: ProxyContext,
   options: ProxyServerOptions,
 ): Promise<ProxyServer> {
-  const upgrader = createUpgrader(context, options.upstreamUrl);
-  const answers = new WeakMap<Duplex, ServerResponse>();
+  const upgrader = createUpgrader(context, options.agent);
+  /** The newest request of each connection; null: it was refused, and the connection ends with its answer. */
+  const newest = new WeakMap<Duplex, Exchange | null>();
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
-    answers.set(request.socket, response);
-    pass(context, request, response);
+    newest.set(request.socket, pass(context, request, response));
   };
   const server = createServer(SERVER_OPTIONS, onRequest);
   // Headers beyond the limit would be dropped without a word; their size is limited anyway.
@@ -57,9 +58,12 @@ export async function startProxyServer(
   });
   server.on('upgrade', (request, socket, head) => upgrader.handle(request, socket, head));
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
-    else if (isMidAnswer(answers.get(socket))) (socket as Socket).destroySoon();
-    else writeProblem(socket, unreadable(error.code));
+    const exchange = newest.get(socket);
+    // A client that ends in the middle of what it sends has left.
+    const hasLeft = error.code === 'HPE_INVALID_EOF_STATE' && exchange !== undefined;
+    if (error.code === 'ECONNRESET' || hasLeft || !socket.writable) socket.destroy();
+    else if (exchange === undefined) writeProblem(socket, unreadable(error.code));
+    else exchange?.breakOff(unreadable(error.code));
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
@@ -77,19 +81,16 @@ export async function startProxyServer(
   };
 }
 
-function pass(context: ProxyContext, request: IncomingMessage, response: ServerResponse): void {
+function pass(context: ProxyContext, request: IncomingMessage, response: ServerResponse): Exchange | null {
   const framed = frame(lineOf(request));
   if (!framed.ok) {
     answerProblem(response, { ...framed, close: true });
-    return;
+    return null;
   }
   const requestId = requestIdOf(request.rawHeaders);
-  new Exchange(context, { request, response, framed, requestId }).start();
-}
-
-/** Another answer on this connection would be read as part of the one before, or after a last one. */
-function isMidAnswer(response: ServerResponse | undefined): boolean {
-  return response?.headersSent === true && !(response.writableFinished && response.shouldKeepAlive);
+  const exchange = new Exchange(context, { request, response, framed, requestId });
+  exchange.start();
+  return exchange;
 }
 
 /** What Node's parser refused. */

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
+import { connect, type AddressInfo, type Socket } from 'node:net';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { WebSocket, WebSocketServer } from 'ws';
 import {
@@ -71,8 +72,8 @@ test('a WebSocket passes both ways, with its subprotocol, and is recorded', asyn
     toolsCalled: ['pay'],
     outcome: 'notEvaluated',
   });
-  expect(entry.bytesIn).toBeGreaterThan(5);
-  expect(entry.bytesOut).toBeGreaterThan(5);
+  // A text frame and a close frame each; the client's are masked.
+  expect([entry.bytesIn, entry.bytesOut]).toEqual([2 + 4 + 5 + 2 + 4, 2 + 5 + 2]);
 });
 
 test('what a client sends before the agent has switched is not lost', async () => {
@@ -171,9 +172,108 @@ test('an agent that does not switch answers the client in plain HTTP', async () 
   expect(text).toMatch(/^HTTP\/1.1 403 Forbidden\r\n/);
   expect(text).toContain('no sockets here');
   expect(text).toContain('x-agent: 1\r\n');
-  expect(text).toContain('x-request-id: ws-2\r\n');
+  expect(text).toContain('X-Request-Id: ws-2\r\n');
   expect(text).not.toContain('x-platform');
   expect(await completedEntry(rig)).toMatchObject({ statusCode: 403, toolsCalled: ['x'] });
+});
+
+describe('an agent that does not switch', () => {
+  const upgrade = handshake('Upgrade: websocket\r\n');
+  const startAnswering = async (onRequest: (socket: Socket) => void, timeoutMs?: number): Promise<void> => {
+    rig = await startRawRig((socket) => void socket.once('data', () => onRequest(socket)), {
+      ...(timeoutMs !== undefined && { timeoutMs }),
+    });
+  };
+
+  test('and breaks off in the middle of its answer breaks the client’s', async () => {
+    await startAnswering((socket) => {
+      socket.write('HTTP/1.1 403 No\r\nContent-Length: 100\r\n\r\nhalf', () => socket.destroy());
+    });
+    expect(await askRaw(rig.port, upgrade)).toMatch(/^HTTP\/1.1 403 No\r\n[^]*half$/);
+    expect(await completedEntry(rig)).toMatchObject({ statusCode: 403, bytesOut: 4, aborted: true });
+  });
+
+  test('is held back by a client that does not read', async () => {
+    let written = 0;
+    await startAnswering((socket) => {
+      socket.write('HTTP/1.1 403 No\r\nContent-Length: 100000000\r\n\r\n');
+      const push = (): void => {
+        while (!socket.destroyed && socket.write(Buffer.alloc(65_536))) written += 65_536;
+        socket.once('drain', push);
+      };
+      push();
+    });
+    const client = connect(rig.port, '127.0.0.1').on('error', () => undefined);
+    client.write(upgrade);
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    expect(written).toBeLessThan(30_000_000);
+    client.destroy();
+    await completedEntry(rig);
+  });
+
+  test('answers without a body as it said', async () => {
+    await startAnswering((socket) => void socket.write('HTTP/1.1 204 No\r\n\r\n'));
+    const text = await askRaw(rig.port, upgrade);
+    expect(text).toMatch(/^HTTP\/1.1 204 No\r\n/);
+    expect(text).toMatch(/\r\n\r\n$/);
+    expect(text).not.toMatch(/transfer-encoding/i);
+  });
+
+  test('with a head that cannot be written gives 502', async () => {
+    await startAnswering((socket) => void socket.write('HTTP/1.1 099 Odd\r\nContent-Length: 0\r\n\r\n'));
+    expect(await askRaw(rig.port, upgrade)).toMatch(/^HTTP\/1.1 502 Bad Gateway\r\n/);
+    expect(await completedEntry(rig)).toMatchObject({ statusCode: 502, upstreamStatusCode: 99 });
+  });
+
+  test('nor answers at all gives 504 when there is a time-out', async () => {
+    await startAnswering(() => undefined, 100);
+    expect(await askRaw(rig.port, upgrade)).toMatch(/^HTTP\/1.1 504 Gateway Timeout\r\n/);
+    expect(await completedEntry(rig)).toMatchObject({ statusCode: 504, bytesOut: expect.any(Number) });
+  });
+});
+
+test('headers with names that every object has pass as they are', async () => {
+  let seen = '';
+  rig = await startRawRig((socket) => {
+    socket.once('data', (data) => {
+      seen = data.toString();
+      socket.end('HTTP/1.1 403 No\r\nConstructor: 3\r\nContent-Length: 0\r\n\r\n');
+    });
+  });
+  const text = await askRaw(rig.port, handshake('Upgrade: websocket\r\nConstructor: 1\r\n__proto__: 2\r\n'));
+  expect(seen).toContain('\r\nconstructor: 1\r\n__proto__: 2\r\n');
+  expect(text).toContain('\r\nConstructor: 3\r\n');
+  expect(seen + text).not.toContain('native code');
+});
+
+test('an agent that resets an open WebSocket has cut it, and a silent one is not timed out', async () => {
+  rig = await startRawRig(
+    (socket) => {
+      socket.once('data', () => {
+        socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
+        setTimeout(() => socket.resetAndDestroy(), 200);
+      });
+    },
+    { timeoutMs: 50 },
+  );
+  expect(await askRaw(rig.port, handshake('Upgrade: websocket\r\n'))).toMatch(/^HTTP\/1.1 101 /);
+  const entry = await completedEntry(rig);
+  expect(entry).toMatchObject({ statusCode: 101, aborted: true, bytesIn: 0, bytesOut: 0 });
+  expect(entry.durationMs).toBeGreaterThan(150);
+});
+
+test('a WebSocket that passes ends an outage of the agent', async () => {
+  await startEcho();
+  const agent = rig.agent as Server;
+  const { port } = agent.address() as AddressInfo;
+  await new Promise((resolve) => agent.close(resolve));
+  await askRaw(rig.port, handshake('Upgrade: websocket\r\n'));
+  await new Promise<void>((resolve) => agent.listen(port, '127.0.0.1', resolve));
+  await askRaw(rig.port, handshake('Upgrade: websocket\r\n'), '101');
+  expect(rig.log.map(([level, message]) => [level, message])).toEqual([
+    ['warn', 'the agent gives no answer'],
+    ['info', 'the agent answers again'],
+  ]);
 });
 
 test('an agent that is down gives 502 without its address', async () => {

@@ -1,13 +1,14 @@
-import type { IncomingMessage } from 'node:http';
+import { ServerResponse, type ClientRequest, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
+import { pipeline, type Duplex } from 'node:stream';
 import { createProxyServer } from 'http-proxy-3';
 import type { Recording } from '../audit/recording.ts';
 import type { ProxyContext } from './exchange.ts';
 import { frame, lineOf } from './framing.ts';
-import { requestHeaders, responseHeaders, valuesOf, type HeaderList } from './headers.ts';
+import { printable, recordOf, requestHeaders, responseHeaders, valuesOf } from './headers.ts';
 import { writeProblem } from './problem-answer.ts';
 import { requestIdOf } from './request-id.ts';
+import { ANSWERS, type UpstreamFailure, type UpstreamOptions } from './upstream.ts';
 
 /** Carries WebSocket connections to the agent; other upgrades (h2c) are refused. */
 export interface Upgrader {
@@ -21,8 +22,12 @@ interface Passage {
   requestId: string;
   client: Socket;
   statusCode?: number;
-  /** The agent's half, once it has switched protocols. */
+  /** The agent's half, once it has switched protocols, and what had passed on it by then. */
   agent?: Socket;
+  atSwitch: { read: number; written: number };
+  /** The agent's answer was cut, or its half of the connection. */
+  isCut: boolean;
+  isTimedOut: boolean;
   /** Ends the watch over a client that waits for the agent. */
   stopWatch(): void;
 }
@@ -30,9 +35,9 @@ interface Passage {
 /** A client has nothing to say before the agent has switched. */
 const MAX_EARLY_BYTES = 65_536;
 
-export function createUpgrader(context: ProxyContext, upstreamUrl: URL): Upgrader {
+export function createUpgrader(context: ProxyContext, { url, timeoutMs }: UpstreamOptions): Upgrader {
   // toProxy: the path goes on as it came; otherwise it is parsed as a URL, which takes out dot segments.
-  const proxy = createProxyServer({ target: upstreamUrl.href, xfwd: false, toProxy: true });
+  const proxy = createProxyServer({ target: url.href, xfwd: false, toProxy: true });
   const passages = new Map<IncomingMessage, Passage>();
 
   proxy.on('proxyReqWs', (outgoing, request) => {
@@ -40,20 +45,31 @@ export function createUpgrader(context: ProxyContext, upstreamUrl: URL): Upgrade
     if (passage === undefined) return;
     // The library ends the agent's side only once it has switched protocols.
     passage.client.once('close', () => outgoing.destroy());
-    outgoing.on('upgrade', (answer, agent) => {
+    if (timeoutMs !== null) limitWait(outgoing, passage, timeoutMs);
+    outgoing.on('upgrade', (answer, agent, head: Buffer) => {
+      context.outages.ended();
       passage.agent = agent;
+      passage.atSwitch = { read: agent.bytesRead - head.length, written: agent.bytesWritten };
+      agent.on('error', () => (passage.isCut = true));
       passage.stopWatch();
-      rewriteAnswer(answer, passage);
+      rewriteSwitch(answer, passage);
     });
-    outgoing.on('response', (answer) => rewriteAnswer(answer, passage));
+    // The library's own listener heeds neither a slow client nor an answer that is cut.
+    process.nextTick(() => {
+      outgoing.removeAllListeners('response').on('response', (answer) => {
+        context.outages.ended();
+        relay(answer, request, passage);
+      });
+    });
   });
   proxy.on('error', (error, request) => {
     const passage = passages.get(request);
     if (passage === undefined || passage.statusCode !== undefined) return;
-    const { requestId, client } = passage;
-    context.outages.failed({ kind: 'unreachable', error }, requestId);
-    passage.statusCode = 502;
-    writeProblem(client, { status: 502, detail: 'the agent cannot be reached', requestId });
+    const { requestId, client, isTimedOut } = passage;
+    const kind: UpstreamFailure['kind'] = isTimedOut ? 'timeout' : 'unreachable';
+    context.outages.failed({ kind, error }, requestId);
+    passage.statusCode = ANSWERS[kind].status;
+    passage.recording.bytesOut(writeProblem(client, { ...ANSWERS[kind], requestId }));
   });
 
   return {
@@ -102,7 +118,8 @@ function admit(
   });
   request.url = framed.path;
   request.headers = { ...recordOf(head), connection: 'Upgrade', upgrade: 'websocket' };
-  return { recording, requestId, client };
+  const atSwitch = { read: 0, written: 0 };
+  return { recording, requestId, client, atSwitch, isCut: false, isTimedOut: false };
 }
 
 /**
@@ -125,34 +142,61 @@ function watch(client: Socket, head: Buffer): () => void {
   };
 }
 
+/** To the first byte of the agent's answer; a WebSocket that is open may be silent for as long as it likes. */
+function limitWait(outgoing: ClientRequest, passage: Passage, timeoutMs: number): void {
+  const timer = setTimeout(() => {
+    passage.isTimedOut = true;
+    outgoing.destroy(new Error(`no answer within ${timeoutMs} ms`));
+  }, timeoutMs);
+  for (const event of ['upgrade', 'response', 'close']) outgoing.once(event, () => clearTimeout(timer));
+}
+
 /** The library writes the answer's `headers` to the client, after the listeners that were there before its own. */
-function rewriteAnswer(answer: IncomingMessage, passage: Passage): void {
+function rewriteSwitch(answer: IncomingMessage, passage: Passage): void {
+  const headers = recordHead(answer, passage);
+  answer.headers = { ...recordOf(headers), connection: 'Upgrade', upgrade: 'websocket' };
+}
+
+/** The agent did not switch: its answer goes to the client as that of any request, and ends the connection. */
+function relay(answer: IncomingMessage, request: IncomingMessage, passage: Passage): void {
+  const { client, recording, requestId } = passage;
+  const headers = recordHead(answer, passage);
+  const response = new ServerResponse(request);
+  response.shouldKeepAlive = false;
+  try {
+    response.writeHead(passage.statusCode ?? 0, printable(answer.statusMessage ?? ''), headers);
+  } catch {
+    answer.destroy();
+    passage.statusCode = ANSWERS.broken.status;
+    recording.bytesOut(writeProblem(client, { ...ANSWERS.broken, requestId }));
+    return;
+  }
+  response.assignSocket(client);
+  answer.on('data', (chunk: Buffer) => recording.bytesOut(chunk.length));
+  pipeline(answer, response, (error) => {
+    passage.isCut = error !== undefined && error !== null;
+    if (passage.isCut) client.destroy();
+    else client.destroySoon();
+  });
+}
+
+function recordHead(answer: IncomingMessage, passage: Passage): string[] {
   const statusCode = answer.statusCode ?? 0;
   const { headers, platform } = responseHeaders(answer.rawHeaders, passage.requestId);
   passage.statusCode = statusCode;
   passage.recording.head({ statusCode, contentType: undefined, contentEncoding: undefined, platform });
-  const connection =
-    statusCode === 101 ? { connection: 'Upgrade', upgrade: 'websocket' } : { connection: 'close' };
-  answer.headers = { ...recordOf(headers), ...connection };
+  return headers;
 }
 
-function recordOf(flat: HeaderList): Record<string, string | string[]> {
-  const record: Record<string, string | string[]> = {};
-  for (let i = 0; i < flat.length; i += 2) {
-    const name = (flat[i] ?? '').toLowerCase();
-    const value = flat[i + 1] ?? '';
-    const known = record[name];
-    record[name] = known === undefined ? value : [...[known].flat(), value];
-  }
-  return record;
-}
-
-function finish(context: ProxyContext, { recording, client, agent, statusCode }: Passage): void {
-  recording.bytesIn(agent?.bytesWritten ?? 0);
-  recording.bytesOut(agent?.bytesRead ?? 0);
+function finish(
+  context: ProxyContext,
+  { recording, client, agent, atSwitch, statusCode, isCut }: Passage,
+): void {
+  recording.bytesIn((agent?.bytesWritten ?? 0) - atSwitch.written);
+  recording.bytesOut((agent?.bytesRead ?? 0) - atSwitch.read);
   recording.complete({
     ...(statusCode !== undefined && { statusCode }),
-    aborted: statusCode === undefined || client.errored !== null,
+    aborted: statusCode === undefined || isCut || client.errored !== null,
     atMs: context.clock.monotonicMs(),
   });
 }

@@ -33,6 +33,14 @@ export interface UpstreamFailure {
   error: Error;
 }
 
+/** What the client is told of a failure, in the agent's place. */
+export const ANSWERS: Readonly<Record<UpstreamFailure['kind'], { status: number; detail: string }>> = {
+  unreachable: { status: 502, detail: 'the agent cannot be reached' },
+  stale: { status: 502, detail: 'the agent closed the connection before it answered' },
+  broken: { status: 502, detail: 'the agent gave no whole HTTP answer' },
+  timeout: { status: 504, detail: 'the agent did not answer in time' },
+};
+
 /** What comes back, in this order: start, information*, head, data*, end; or an error at any point, once, and then nothing. */
 export interface UpstreamHandler {
   onStart(control: UpstreamControl): void;

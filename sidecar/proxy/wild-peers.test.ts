@@ -1,0 +1,167 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { once } from 'node:events';
+import type { Server } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { afterEach, describe, expect, test } from '@jest/globals';
+import {
+  askRaw,
+  completedEntry,
+  startRawRig,
+  startRig,
+  until,
+  type ProxyRig,
+} from '../../testing/proxy-rig.ts';
+
+let rig: ProxyRig;
+afterEach(async () => {
+  await rig.close();
+});
+
+const GET = 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n';
+const CHUNKED = GET.replace('GET', 'POST').replace(
+  '\r\n\r\n',
+  '\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+);
+
+/** A client that speaks in bytes, and all that it was answered. */
+function startClient(): { socket: Socket; text: () => string } {
+  let text = '';
+  const socket = connect(rig.port, '127.0.0.1');
+  socket.setEncoding('latin1').on('data', (chunk: string) => (text += chunk));
+  return { socket, text: () => text };
+}
+
+/** An agent that answers every request with the same bytes. */
+async function startSaying(bytes: string): Promise<void> {
+  rig = await startRawRig((socket) => {
+    socket.on('data', () => socket.end(bytes, 'latin1'));
+  });
+}
+
+describe('early hints that cannot be passed on are left out', () => {
+  test.each([
+    ['of a request that streams', CHUNKED, 'Link: nowhere'],
+    ['of any other request', GET, 'Link: nowhere'],
+    ['with a name that every object has', GET, 'Link: </a.css>; rel=preload\r\nconstructor: x'],
+  ])('%s', async (_title, request, header) => {
+    await startSaying(
+      `HTTP/1.1 103 Early Hints\r\n${header}\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok`,
+    );
+    const text = await askRaw(rig.port, request);
+    expect(text).toMatch(/HTTP\/1.1 200 OK\r\n[^]*\r\n\r\nok$/);
+    expect(text).not.toContain('native code');
+  });
+});
+
+describe('an answer that announces trailers where none can be', () => {
+  test.each([
+    ['beside a length', GET, 'HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nContent-Length: 2\r\n\r\nok', 'ok'],
+    [
+      'to HTTP/1.0',
+      'GET / HTTP/1.0\r\n\r\n',
+      'HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX-Sum: 1\r\n\r\n',
+      'ok',
+    ],
+    [
+      'to HEAD',
+      GET.replace('GET', 'HEAD'),
+      'HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n',
+      '',
+    ],
+    ['with 204', GET, 'HTTP/1.1 204 OK\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n', ''],
+    ['with 304', GET, 'HTTP/1.1 304 OK\r\nTrailer: X-Sum\r\n\r\n', ''],
+  ])('passes without the announcement, %s', async (_title, request, answer, body) => {
+    await startSaying(answer);
+    const text = await askRaw(rig.port, request);
+    expect(text.split('\r\n', 1)).toEqual([answer.split('\r\n', 1)[0]]);
+    expect(text).not.toContain('Trailer');
+    expect(text.slice(text.indexOf('\r\n\r\n') + 4)).toBe(body);
+  });
+});
+
+test('an answer in the agent’s place has its own reason, and to HEAD no body', async () => {
+  await startSaying('HTTP/1.1 099 Odd\r\nContent-Length: 0\r\n\r\n');
+  const text = await askRaw(rig.port, GET.replace('GET', 'HEAD'));
+  expect(text).toMatch(/^HTTP\/1.1 502 Bad Gateway\r\n/);
+  expect(await completedEntry(rig)).toMatchObject({ method: 'HEAD', statusCode: 502, bytesOut: 0 });
+});
+
+describe('bytes that are no HTTP', () => {
+  test('after a whole request wait until that one is answered', async () => {
+    let answer: () => void = () => undefined;
+    rig = await startRig((_request, response) => {
+      answer = () => response.end('the answer');
+    });
+    const { socket, text } = startClient();
+    socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+    await until(() => rig.audit.ring.last === 1);
+    socket.write('\0\0\r\n\r\n');
+    socket.write('\0\0\r\n\r\n');
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    answer();
+    await once(socket, 'close');
+    expect(text()).toMatch(/^HTTP\/1.1 200 OK\r\n[^]*\r\n\r\nthe answerHTTP\/1.1 400 Bad Request\r\n/);
+    expect(text().match(/HTTP.1.1 \d/g)).toHaveLength(2);
+    expect(await completedEntry(rig)).toMatchObject({ statusCode: 200, bytesOut: 10 });
+    expect(rig.audit.ring.newest()[0]).not.toHaveProperty('aborted');
+  });
+
+  test('behind a queue of requests are not written into the answer that is on its way', async () => {
+    let finish: () => void = () => undefined;
+    rig = await startRig((request, response) => {
+      if (request.url === '/2') return void response.end('second');
+      response.writeHead(200, { 'content-length': 8 }).write('half');
+      finish = () => response.end('half');
+    });
+    const { socket, text } = startClient();
+    socket.write('GET /1 HTTP/1.1\r\nHost: a\r\n\r\nGET /2 HTTP/1.1\r\nHost: a\r\n\r\n');
+    await until(() => text().endsWith('half'));
+    socket.write('\0\0\r\n\r\n');
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    finish();
+    await once(socket, 'close');
+    const bodies = text()
+      .split(/HTTP\/1.1 /)
+      .map((answer) => answer.slice(0, 3) + answer.slice(answer.indexOf('\r\n\r\n') + 4));
+    expect(bodies).toEqual(['', '200halfhalf', '200second', expect.stringMatching(/^400/)]);
+  });
+
+  test('in a body end their own request with 400, at the agent too', async () => {
+    let hasArrived = false;
+    let isAborted = false;
+    rig = await startRig((request) => {
+      request.on('data', () => (hasArrived = true)).on('error', () => (isAborted = true));
+    });
+    const { socket, text } = startClient();
+    socket.write('POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n');
+    await until(() => hasArrived, 'the first chunk');
+    socket.write('zz\r\n');
+    await once(socket, 'close');
+    await until(() => isAborted, 'the end of the agent’s request');
+    expect(text()).toMatch(/^HTTP\/1.1 400 Bad Request\r\n/);
+    const bytesOut = text().split('\r\n\r\n')[1]?.length;
+    expect(await completedEntry(rig)).toMatchObject({ statusCode: 400, bytesOut });
+    expect(rig.audit.ring.newest()[0]).not.toHaveProperty('aborted');
+  });
+});
+
+test('a client that pipelines for ever leaves nothing behind on its connection', async () => {
+  rig = await startRig((_request, response) => response.end('x'));
+  let connection: Socket | undefined;
+  const watch = (message: unknown): void => {
+    const { server, socket } = message as { server: Server; socket: Socket };
+    if (server !== rig.agent) connection = socket;
+  };
+  subscribe('http.server.request.start', watch);
+  const { socket, text } = startClient();
+  const pipeline = async (total: number): Promise<number | undefined> => {
+    socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(20));
+    await until(() => text().split('HTTP/1.1 200').length === total + 1);
+    return connection?.listenerCount('close');
+  };
+  const listeners = await pipeline(20);
+  expect(listeners).toBeGreaterThan(0);
+  expect(await pipeline(40)).toBe(listeners);
+  unsubscribe('http.server.request.start', watch);
+  socket.destroy();
+});
