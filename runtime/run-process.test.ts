@@ -56,3 +56,20 @@ test('a timer that was left open does not hold the end', async () => {
   child.kill('SIGTERM');
   expect(await exitOf(child)).toBe(0);
 });
+
+test('a signal that arrives twice at once closes the process all the same', async () => {
+  const { child, log } = startEcho({ HOW: 'run' });
+  while (!log().includes('listens')) await once(child.stderr!, 'data');
+  child.kill('SIGTERM');
+  child.kill('SIGINT');
+  expect(await exitOf(child)).toBe(0);
+});
+
+test('a second signal ends a process that does not close', async () => {
+  const { child, log } = startEcho({ HOW: 'hang' });
+  while (!log().includes('listens')) await once(child.stderr!, 'data');
+  child.kill('SIGTERM');
+  while (!log().includes('stops')) await once(child.stderr!, 'data');
+  setTimeout(() => child.kill('SIGTERM'), 700);
+  expect(await exitOf(child)).toBe(1);
+});

@@ -54,18 +54,23 @@ export async function runProcess<
   }
 }
 
+/** Within this time a second signal is the first one's echo. */
+const ECHO_MS = 500;
+
 function isAbort(error: unknown): boolean {
   return error instanceof Error && error.name === 'AbortError';
 }
 
 function onStopSignal(stopping: AbortController): Promise<string> {
   return new Promise((resolve) => {
-    let asked = false;
+    let askedAt: number | null = null;
     for (const name of ['SIGTERM', 'SIGINT'] as const) {
       process.on(name, () => {
+        // npm and timeout(1) pass on a signal that the terminal has already sent to the whole group.
+        if (askedAt !== null && performance.now() - askedAt < ECHO_MS) return;
         // eslint-disable-next-line no-restricted-syntax -- a second signal means: now
-        if (asked) process.exit(1);
-        asked = true;
+        if (askedAt !== null) process.exit(1);
+        askedAt = performance.now();
         stopping.abort();
         resolve(name);
       });

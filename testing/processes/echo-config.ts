@@ -17,6 +17,7 @@ void runProcess({
     logger.info('listens', { port: config.PORT });
     return Promise.resolve({
       close: () => {
+        if (config.HOW === 'hang') return new Promise<void>(() => undefined);
         if (config.HOW !== 'leak') clearInterval(alive);
         return Promise.resolve();
       },
