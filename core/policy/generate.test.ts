@@ -57,7 +57,7 @@ package platform.agent_test["3d_agent"]
 
 import data.platform.agent["3d_agent"] as policy
 
-test_nothing_is_denied if policy.deny == set() with input as {"request_type": "llm_call"}
+test_nothing_is_denied if count(policy.deny) == 0 with input as {"request_type": "llm_call"}
 `,
     });
   });

@@ -7,12 +7,10 @@ import { REGO_TESTS } from './rego-tests.ts';
 export const GENERATED_MARK =
   '# Made by `platform generate-policy` from the manifest of an agent. Do not edit.';
 
-/** The generated files by name, as a folder that is one root of the policy engine. */
-export interface PolicyFiles {
-  'policy.rego': string;
-  'data.json': string;
-  'policy_test.rego': string;
-}
+/** The files of a folder that is one root of the policy engine. */
+export const POLICY_FILE_NAMES = ['policy.rego', 'data.json', 'policy_test.rego'] as const;
+
+export type PolicyFiles = Record<(typeof POLICY_FILE_NAMES)[number], string>;
 
 /**
  * The manifest's rules for a policy engine, formatted as `opa fmt` does. The text depends on the agent's name (a DNS
@@ -50,7 +48,7 @@ function testText(manifest: Manifest): string {
 }
 
 const NO_RULES_TEST =
-  'test_nothing_is_denied if policy.deny == set() with input as {"request_type": "llm_call"}';
+  'test_nothing_is_denied if count(policy.deny) == 0 with input as {"request_type": "llm_call"}';
 
 function document(blocks: readonly string[]): string {
   return `${blocks.join('\n\n')}\n`;
