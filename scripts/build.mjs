@@ -3,9 +3,11 @@
 import { copyFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { build } from 'esbuild';
+import { nodeGuard } from './node-guard.mjs';
 
 const root = dirname(import.meta.dirname);
-const version = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).version;
+const { version, engines } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+const minimum = engines.node.replace('>=', '');
 /** Entry folder to the folder under dist/. */
 const PROCESSES = {
   sidecar: 'sidecar',
@@ -33,13 +35,14 @@ async function buildProcess([folder, part]) {
   const entry = `${folder}/main.ts`;
   if (!existsSync(join(root, entry))) return;
   const outfile = `dist/${part}/main.js`;
-  const banner = part === 'cli' ? { js: '#!/usr/bin/env node' } : {};
+  const isCommand = part === 'cli';
+  const guard = nodeGuard({ part: isCommand ? 'platform' : part, minimum, goesOn: isCommand });
   const { metafile } = await build({
     ...common,
     entryPoints: [entry],
     outfile,
     format: 'cjs',
-    banner,
+    banner: { js: isCommand ? `#!/usr/bin/env node\n${guard}` : guard },
     // Names stay, so that a stack trace can be read.
     minifySyntax: true,
     minifyWhitespace: true,
