@@ -496,7 +496,11 @@ describe('a heartbeat', () => {
     const { apiKey } = await registered();
     const text = JSON.stringify(aHeartbeat());
     const fits = text.padEnd(64 * 1024, ' ');
-    const tooLarge = problem(413, 'Content Too Large', 'the body is larger than this route accepts');
+    const tooLarge = problem(
+      413,
+      'Content Too Large',
+      'the body is larger than the 65536 bytes that this route accepts',
+    );
     const authorization = `Bearer ${apiKey}`;
     const send = (body: string | Uint8Array, headers = {}) =>
       call('POST', '/api/v1/heartbeat', { body, headers: { authorization, ...headers } });

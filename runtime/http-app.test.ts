@@ -106,11 +106,36 @@ describe('an application from a route table', () => {
 
   test.each([
     ['no JSON', '{', 400, 'the body is not valid JSON'],
-    ['too much', JSON.stringify('x'.repeat(200)), 413, 'the body is larger than this route accepts'],
+    [
+      'too much',
+      JSON.stringify('x'.repeat(200)),
+      413,
+      'the body is larger than the 100 bytes that this route accepts',
+    ],
   ])('answers a body that is %s', async (_what, body, status, detail) => {
     expect(
       await ask('/thing', { method: 'POST', headers: { 'content-type': 'application/json' }, body }),
     ).toMatchObject({ status, body: { status, detail } });
+  });
+
+  const wanted = 'this route needs a JSON body with Content-Type: application/json';
+  const broken = 'the body is cut, or is not compressed as Content-Encoding says';
+
+  test.each<[string, RequestInit, number, string]>([
+    ['none', {}, 400, wanted],
+    ['plain text', { body: '{}' }, 415, wanted],
+    ['a form', { body: new URLSearchParams({ a: '1' }) }, 415, wanted],
+    [
+      'no gzip but says so',
+      { body: '{}', headers: { 'content-type': 'application/json', 'content-encoding': 'gzip' } },
+      400,
+      broken,
+    ],
+  ])('says what a route wants when its body is %s', async (_what, init, status, detail) => {
+    expect(await ask('/thing', { method: 'POST', ...init })).toMatchObject({
+      status,
+      body: { status, detail },
+    });
   });
 
   test('shows a Problem with its extra members and headers', async () => {

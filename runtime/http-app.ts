@@ -63,7 +63,10 @@ function mount(app: Express, prefix: string, routes: readonly Route[]): void {
 /** How much of an over-long body is read before the connection is cut, so that a near miss still hears its 413; bytes. */
 const DRAIN_BYTES = 1024 * 1024;
 
-/** A JSON body parser; `limit` in bytes. A body that is no JSON becomes 400, one over the limit 413, by the error handler. */
+/**
+ * A JSON body parser; `limit` in bytes. By the error handler, no body or one that is no JSON becomes 400, another content type
+ * 415, one over the limit 413. Forms and plain text stay out because a page of any origin may post them without asking.
+ */
 export function jsonBody(
   limit: number,
   types: string[] = ['application/json', 'application/*+json'],
@@ -74,7 +77,7 @@ export function jsonBody(
     const settle = (error?: unknown): void => {
       if (settled) return;
       settled = true;
-      next(error);
+      next(error ?? (request.body === undefined ? noJson(request) : undefined));
     };
     parse(request, response, settle);
     if (settled) return;
@@ -82,13 +85,22 @@ export function jsonBody(
     let received = 0;
     request.on('data', (chunk: Buffer) => {
       received += chunk.length;
-      if (received > limit + DRAIN_BYTES) settle(tooLarge({ headers: { connection: 'close' } }));
+      if (received > limit + DRAIN_BYTES) settle(tooLarge(limit, { headers: { connection: 'close' } }));
     });
   };
 }
 
-function tooLarge(options: { headers?: Record<string, string>; cause?: unknown } = {}): Problem {
-  return new Problem(413, 'the body is larger than this route accepts', options);
+/** The parser leaves alone what has no body or is no JSON by its content type. */
+function noJson({ headers }: Request): Problem {
+  const status = headers['content-type'] === undefined ? 400 : 415;
+  return new Problem(status, 'this route needs a JSON body with Content-Type: application/json');
+}
+
+function tooLarge(
+  limit: number,
+  options: { headers?: Record<string, string>; cause?: unknown } = {},
+): Problem {
+  return new Problem(413, `the body is larger than the ${limit} bytes that this route accepts`, options);
 }
 
 /** Sends a Problem; safe to call when the head is already out (the connection is cut then). */
@@ -123,6 +135,8 @@ interface BodyParserError extends Error {
   status: number;
   /** Absent where the body itself broke: cut, or no gzip. */
   type?: unknown;
+  /** Where the body is too large: what was allowed, bytes. */
+  limit?: number;
 }
 
 function isBodyParserError(error: unknown): error is BodyParserError {
@@ -139,9 +153,13 @@ function isBodyParserError(error: unknown): error is BodyParserError {
 function problemOf(error: unknown): Problem {
   if (error instanceof Problem) return error;
   if (isBodyParserError(error)) {
-    if (error.type === 'entity.too.large') return tooLarge({ cause: error });
+    if (error.type === 'entity.too.large') return tooLarge(error.limit ?? 0, { cause: error });
     if (error.type === 'entity.parse.failed')
       return new Problem(400, 'the body is not valid JSON', { cause: error });
+    if (error.type === undefined && error.status === 400)
+      return new Problem(400, 'the body is cut, or is not compressed as Content-Encoding says', {
+        cause: error,
+      });
     if (error.status >= 400 && error.status < 500)
       return new Problem(error.status, error.message, { cause: error });
   }

@@ -435,6 +435,21 @@ describe('events', () => {
     expect((await rig.control('/events', json(body))).status).toBe(status);
   });
 
+  test.each(['/events', '/proof/rule/EVAL-01'])(
+    'of another content type are refused by %s, which says what it wants',
+    async (path) => {
+      await start();
+      const response = await rig.control(path, {
+        method: 'POST',
+        body: JSON.stringify({ requestId: 'r', events: [], verifiedBy: 'ci', method: 'run' }),
+      });
+      expect([response.status, ((await response.json()) as { detail: string }).detail]).toEqual([
+        415,
+        'this route needs a JSON body with Content-Type: application/json',
+      ]);
+    },
+  );
+
   test('an observed guardrail heals the gap, a missing one opens it', async () => {
     await start();
     await (await fetch(`${rig.proxyUrl}/x`, { headers: { 'x-request-id': 'r-3' } })).text();

@@ -145,7 +145,12 @@ describe('a body that is no review', () => {
       400,
       'AdmissionReview.request.object.spec.containers is missing',
     ],
-    ['4 MiB', JSON.stringify('x'.repeat(4 * 2 ** 20)), 413, 'the body is larger than this route accepts'],
+    [
+      '4 MiB',
+      JSON.stringify('x'.repeat(4 * 2 ** 20)),
+      413,
+      'the body is larger than the 3145728 bytes that this route accepts',
+    ],
   ])('%s gets a problem', async (_case, body, status, detail) => {
     const answer = await post(body);
     expect(answer).toMatchObject({ status, body: { status, detail } });
@@ -153,7 +158,7 @@ describe('a body that is no review', () => {
   });
 
   test('of another content type gets a problem too, and the process goes on', async () => {
-    expect(await post('x', 'text/plain')).toMatchObject({ status: 400 });
+    expect(await post('x', 'text/plain')).toMatchObject({ status: 415 });
     expect((await post(review(optedInPod()))).status).toBe(200);
   });
 });

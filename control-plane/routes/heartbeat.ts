@@ -6,7 +6,6 @@ import { authenticate, type Caller } from '../auth/caller.ts';
 import type { ControlPlaneContext } from '../context.ts';
 import { replyTo } from '../status/reply.ts';
 import type { HeartbeatOutcome } from '../stores/store.ts';
-import { bodyOf } from './request-body.ts';
 
 /** HeartbeatV1 at most, in bytes. */
 const MAX_HEARTBEAT_BYTES = 64 * 1024;
@@ -39,7 +38,7 @@ export function heartbeatRoutes(context: ControlPlaneContext): Route[] {
   ];
 
   async function receive(request: Request, response: Response, caller: Caller): Promise<void> {
-    const parsed = parseHeartbeat(bodyOf(request));
+    const parsed = parseHeartbeat(request.body as unknown);
     if (!parsed.ok) {
       results.add({ result: 'invalid' });
       throw new Problem(400, 'the heartbeat is not valid', { extra: { errors: parsed.errors } });

@@ -6,7 +6,6 @@ import { jsonBody, type Route } from '../../runtime/http-app.ts';
 import { Problem } from '../../runtime/problem.ts';
 import type { ControlPlaneContext } from '../context.ts';
 import { findAgent } from './find-agent.ts';
-import { bodyOf } from './request-body.ts';
 
 /** Two texts of 2048 characters, in the longest encoding that JSON has for them. */
 const MAX_PROOF_BYTES = 32 * 1024;
@@ -46,7 +45,7 @@ export function proofRoutes(context: ControlPlaneContext): Route[] {
     const { namespace, name } = await findAgent(request, context);
     const ruleId = ruleOf(request);
     const at = clock.now();
-    const parsed = parseProofSubmission(bodyOf(request), at);
+    const parsed = parseProofSubmission(request.body as unknown, at);
     if (!parsed.ok) throw new Problem(400, 'the proof is not valid', { extra: { errors: parsed.errors } });
     const record = proofRecordOf(ruleId, parsed.submission, at);
     const outcome = await store.putProof({ namespace, name, record, at });

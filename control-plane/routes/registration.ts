@@ -7,7 +7,6 @@ import type { ControlPlaneContext } from '../context.ts';
 import { parseRegistration } from '../registration/parse-registration.ts';
 import { MAX_LIVE_TOKENS } from '../status/tokens.ts';
 import type { AgentRecord, TokenOutcome } from '../stores/store.ts';
-import { bodyOf } from './request-body.ts';
 
 /** A registration may carry a whole manifest. */
 const MAX_REGISTRATION_BYTES = 256 * 1024;
@@ -32,7 +31,7 @@ export function registrationRoutes(context: ControlPlaneContext): Route[] {
   ];
 
   async function register(request: Request, response: Response): Promise<void> {
-    const parsed = parseRegistration(bodyOf(request));
+    const parsed = parseRegistration(request.body as unknown);
     if (!parsed.ok)
       throw new Problem(400, 'the registration is not valid', { extra: { errors: parsed.errors } });
     const { agentName, runtime, manifest } = parsed.registration;
