@@ -108,7 +108,7 @@ function environment(plan: InjectionPlan, agent: Container, settings: InjectionS
     { name: 'HEARTBEAT_SECONDS', value: String(settings.heartbeatSeconds) },
     { name: 'LOG_LEVEL', value: plan.logLevel },
     { name: 'LOG_FORMAT', value: 'json' },
-    { name: 'NODE_OPTIONS', value: `--max-old-space-size=${heapMebibytes(plan.resources.memoryLimit)}` },
+    { name: 'NODE_OPTIONS', value: nodeOptions(plan.resources.memoryLimit) },
   ];
 }
 
@@ -122,6 +122,14 @@ function agentEnvNames(agent: Container): string {
   const usable = [...new Set(names)].filter((name) => /^[A-Za-z_][\w.-]*$/.test(name));
   const list = [...usable, ...((agent.envFrom ?? []).length > 0 ? ['*'] : [])];
   return list.length > 0 ? list.join(',') : ',';
+}
+
+/**
+ * A small old generation makes V8 shrink the young one too, and a proxy's garbage is young: measured, that costs two to
+ * five times the CPU per request. So the young generation's size is said as well, in MiB.
+ */
+function nodeOptions(memoryLimit: string): string {
+  return `--max-old-space-size=${heapMebibytes(memoryLimit)} --max-semi-space-size=8`;
 }
 
 /** Half of the memory limit for the old generation: the rest is Node's code, the young generation and buffers. */
