@@ -1,8 +1,7 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
+import type { Socket } from 'node:net';
 import type { RequestListener } from 'node:http';
-import { connect, type Socket } from 'node:net';
+import { fullListener } from '../testing/full-listener.ts';
 import { TestServers } from '../testing/sockets.ts';
 import { probeAgent, probeAgentUsage } from './agent.ts';
 import { httpAnswer, type AnswerWithBody } from './http-answer.ts';
@@ -272,32 +271,3 @@ describe("the agent's port", () => {
     ]);
   });
 });
-
-/** A listener whose queue of connections is full, because its process is stopped: the next connection hangs. */
-async function fullListener(): Promise<AsyncDisposable & { port: number }> {
-  const script =
-    "const s=require('net').createServer();s.listen({port:0,host:'127.0.0.1',backlog:1},()=>console.log(s.address().port))";
-  const child = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'inherit'] });
-  const [line] = (await once(child.stdout, 'data')) as [Buffer];
-  const port = Number(line.toString());
-  child.kill('SIGSTOP');
-  const waiting: Socket[] = [];
-  for (let hangs = false; !hangs;) {
-    const socket = connect({ host: '127.0.0.1', port }).on('error', () => undefined);
-    waiting.push(socket);
-    const connected = once(socket, 'connect').then(() => false);
-    hangs = await Promise.race([
-      connected,
-      new Promise<true>((resolve) => setTimeout(() => resolve(true), 200)),
-    ]);
-  }
-  return {
-    port,
-    [Symbol.asyncDispose]: async () => {
-      for (const socket of waiting) socket.destroy();
-      const ended = once(child, 'exit');
-      child.kill('SIGKILL');
-      await ended;
-    },
-  };
-}

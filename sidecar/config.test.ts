@@ -50,6 +50,7 @@ describe('a wrong value is refused and its variable named', () => {
     ['UPSTREAM_TIMEOUT_MS', ['0', '-1', '1.5', 'none', '86400001']],
     ['PROXY_PORT', ['abc', '4000.5', '65536', '0', '4 000']],
     ['CONTROL_PLANE_PORT', ['abc', '1e3', '-1']],
+    ['BIND_ADDRESS', ['nowhere', '127.0.0', '0.0.0.0:4000', '*']],
     ['CONTROL_ACCESS', ['all', 'Local']],
     ['AGENT_NAME', ['Shop', 'a b', '-a']],
     ['AGENT_ENV_NAMES', ['A=1', 'A B', 'A*']],

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { isDnsLabel } from '../core/injection/names.ts';
 import {
   flag,
@@ -5,6 +6,7 @@ import {
   LOG_FIELDS,
   LOG_SUMMARIES,
   oneOf,
+  optionalHeaderSecret,
   optionalHttpUrl,
   optionalInteger,
   optionalOneOf,
@@ -20,7 +22,7 @@ import {
   type Summaries,
 } from '../runtime/env.ts';
 import type { LoggerOptions } from '../runtime/logger.ts';
-import { Secret } from '../runtime/secret.ts';
+import type { Secret } from '../runtime/secret.ts';
 
 export type PolicyEngine = 'none' | 'opa' | 'builtin';
 
@@ -101,14 +103,11 @@ const agentName: EnvField<string | null> = {
   },
 };
 
-/** A key that no header can carry would fail every heartbeat. */
-const platformKey: EnvField<Secret | null> = {
-  wanted: 'a key of visible ASCII characters without spaces, or unset',
-  secret: true,
-  parse: (raw) => {
-    if (raw === undefined) return { ok: true, value: null };
-    return /^[\x21-\x7e]+$/.test(raw) ? { ok: true, value: new Secret(raw) } : { ok: false };
-  },
+/** A name is resolved when the ports open: a mistyped one would end in an error that names no variable. */
+const bindAddress: EnvField<string> = {
+  wanted: 'an IP address, such as 127.0.0.1 or ::, or localhost (default 0.0.0.0)',
+  parse: (raw = '0.0.0.0') =>
+    isIP(raw) > 0 || raw === 'localhost' ? { ok: true, value: raw } : { ok: false },
 };
 
 /** Every variable of the sidecar; the reference page is generated from this table. */
@@ -119,7 +118,7 @@ export const SIDECAR_FIELDS = {
   MANIFEST_PATH: text('/manifest/agent.yaml'),
   PROXY_PORT: port(4000),
   CONTROL_PLANE_PORT: port(4001),
-  BIND_ADDRESS: text('0.0.0.0'),
+  BIND_ADDRESS: bindAddress,
   CONTROL_ACCESS: oneOf(['any', 'local'], 'any'),
   AGENT_NAME: agentName,
   AGENT_ENV_NAMES: agentEnvNames,
@@ -133,7 +132,7 @@ export const SIDECAR_FIELDS = {
   PROOF_STORE_PATH: optionalText,
   PLATFORM_SECRET_DIR: optionalText,
   PLATFORM_URL: optionalHttpUrl,
-  PLATFORM_KEY: platformKey,
+  PLATFORM_KEY: optionalHeaderSecret,
   PLATFORM_TOKEN_FILE: optionalText,
   PLATFORM_CA_FILE: optionalText,
   HEARTBEAT_SECONDS: integer({ min: 10, max: 3600, default: 30 }),

@@ -49,6 +49,20 @@ async function rigBefore(
   stop: () => void,
 ): Promise<ProxyRig> {
   const url = new URL(`http://127.0.0.1:${await listening(agent)}${options.prefix ?? ''}`);
+  const before = await startProxyBefore(url, options);
+  return {
+    ...before,
+    agent,
+    close: async () => {
+      await before.close();
+      stop();
+      if (agent.listening) await new Promise((resolve) => agent.close(resolve));
+    },
+  };
+}
+
+/** The proxy alone, before an agent that is somewhere else. */
+export async function startProxyBefore(url: URL, options: RigOptions = {}): Promise<Omit<ProxyRig, 'agent'>> {
   const log: ProxyRig['log'] = [];
   const entry =
     (level: string) =>
@@ -79,15 +93,10 @@ async function rigBefore(
   );
   return {
     port: proxy.port,
-    agent,
     proxy,
     audit,
     log,
-    close: async () => {
-      await proxy.close(0);
-      stop();
-      if (agent.listening) await new Promise((resolve) => agent.close(resolve));
-    },
+    close: () => proxy.close(0),
   };
 }
 

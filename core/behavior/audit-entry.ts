@@ -29,6 +29,8 @@ export interface AuditEntry extends Behavior {
   bytesOut: number;
   /** The client or the agent cut the exchange. */
   aborted?: true;
+  /** It was sent once more after a kept-alive connection had died: the agent may have seen it twice. */
+  retried?: true;
   /** Absent while the request is in flight. */
   outcome?: Outcome;
   blocked?: true;

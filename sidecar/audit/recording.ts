@@ -38,6 +38,10 @@ export class Recording {
     this.#entry.bytesIn += count;
   }
 
+  retried(): void {
+    this.#entry.retried = true;
+  }
+
   head(facts: AnswerFacts): void {
     this.#entry.upstreamStatusCode = facts.statusCode;
     this.#behavior(facts.platform);

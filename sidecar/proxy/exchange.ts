@@ -178,6 +178,7 @@ export class Exchange implements UpstreamHandler {
     if (this.#isOver) return;
     if (failure.kind === 'stale' && this.#mayRetry()) {
       this.#hasRetried = true;
+      this.#recording.retried();
       this.#context.upstream.send(this.#outgoing, this);
       return;
     }

@@ -1,13 +1,24 @@
 import { Agent, request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http';
 import { Agent as TlsAgent, request as httpsRequest } from 'node:https';
+import type { Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
 import errors from 'undici/lib/core/errors.js';
 import { pairsOf } from './headers.ts';
-import type { Upstream, UpstreamHandler, UpstreamOptions, UpstreamRequest } from './upstream.ts';
+import {
+  connectTimeoutOf,
+  type Upstream,
+  type UpstreamHandler,
+  type UpstreamOptions,
+  type UpstreamRequest,
+} from './upstream.ts';
+
+/** An idle connection goes before the agent may close it under a request that cannot be sent twice; many servers do so after 5 s. */
+const KEPT_ALIVE = { keepAlive: true, timeout: 4_000 };
 
 /** The way to the agent for requests whose length is not known ahead: the head goes at once, trailers follow the body. */
 export function createPlainUpstream({ url, timeoutMs }: UpstreamOptions): Upstream {
   const isTls = url.protocol === 'https:';
-  const agent = isTls ? new TlsAgent({ keepAlive: true }) : new Agent({ keepAlive: true });
+  const agent = isTls ? new TlsAgent(KEPT_ALIVE) : new Agent(KEPT_ALIVE);
   const send = isTls ? httpsRequest : httpRequest;
   const prefix = url.pathname.replace(/\/$/, '');
   return {
@@ -47,6 +58,7 @@ class PlainExchange {
   #incoming: IncomingMessage | null = null;
   #isConnected = false;
   #isOver = false;
+  #onStuck: () => void = () => undefined;
 
   constructor(outgoing: ClientRequest, handler: UpstreamHandler) {
     this.#outgoing = outgoing;
@@ -59,10 +71,7 @@ class PlainExchange {
     outgoing.on('information', ({ statusCode, rawHeaders }) =>
       this.#handler.onInformation(statusCode, rawHeaders),
     );
-    outgoing.on('socket', (socket) => {
-      if (socket.connecting) socket.once('connect', () => (this.#isConnected = true));
-      else this.#isConnected = true;
-    });
+    outgoing.on('socket', (socket) => this.#awaitConnection(socket, connectTimeoutOf(timeoutMs)));
     // Nobody asked for an upgrade.
     outgoing.on('upgrade', (_response, socket) => {
       socket.destroy();
@@ -90,7 +99,9 @@ class PlainExchange {
       return;
     }
     body.on('data', (chunk: Buffer) => {
-      if (!outgoing.write(chunk)) body.pause();
+      if (outgoing.write(chunk)) return;
+      body.pause();
+      this.#onStuck();
     });
     outgoing.on('drain', () => body.resume());
     body.on('end', () => {
@@ -102,16 +113,32 @@ class PlainExchange {
     outgoing.on('close', () => body.destroy());
   }
 
-  /** The time to the first byte counts from the end of what we send. */
-  #limitWait(timeoutMs: number): void {
-    let timer: NodeJS.Timeout | undefined;
-    this.#outgoing.on('finish', () => {
-      if (this.#incoming !== null || this.#isOver) return;
-      timer = setTimeout(() => this.#outgoing.destroy(new errors.HeadersTimeoutError()), timeoutMs);
+  #awaitConnection(socket: Socket, timeoutMs: number): void {
+    if (!socket.connecting) {
+      this.#isConnected = true;
+      return;
+    }
+    const outgoing = this.#outgoing;
+    const timer = setTimeout(() => outgoing.destroy(new errors.ConnectTimeoutError()), timeoutMs);
+    outgoing.once('close', () => clearTimeout(timer));
+    socket.once(socket instanceof TLSSocket ? 'secureConnect' : 'connect', () => {
+      clearTimeout(timer);
+      this.#isConnected = true;
     });
+  }
+
+  /** The time to the first byte counts while the agent is to act: from the end of what we send, or while it takes no more. */
+  #limitWait(timeoutMs: number): void {
+    const outgoing = this.#outgoing;
+    let timer: NodeJS.Timeout | undefined;
     const clear = (): void => clearTimeout(timer);
-    this.#outgoing.on('response', clear);
-    this.#outgoing.on('close', clear);
+    const wait = (): void => {
+      clear();
+      if (this.#incoming !== null || this.#isOver) return;
+      timer = setTimeout(() => outgoing.destroy(new errors.HeadersTimeoutError()), timeoutMs);
+    };
+    this.#onStuck = wait;
+    outgoing.on('finish', wait).on('drain', clear).on('response', clear).on('close', clear);
   }
 
   #receive(incoming: IncomingMessage): void {
@@ -131,7 +158,8 @@ class PlainExchange {
   #fail(error: Error): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    const isTimeout = error instanceof errors.HeadersTimeoutError;
+    const isTimeout =
+      error instanceof errors.HeadersTimeoutError || error instanceof errors.ConnectTimeoutError;
     const kind = isTimeout ? 'timeout' : this.#isConnected ? 'broken' : 'unreachable';
     this.#handler.onError({ kind, error });
   }

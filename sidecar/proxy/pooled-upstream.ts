@@ -2,15 +2,19 @@ import type { Dispatcher } from 'undici';
 import buildConnector from 'undici/lib/core/connect.js';
 import errors from 'undici/lib/core/errors.js';
 import Pool from 'undici/lib/dispatcher/pool.js';
-import type { Upstream, UpstreamFailure, UpstreamHandler, UpstreamOptions } from './upstream.ts';
-
-const CONNECT_TIMEOUT_MS = 10_000;
+import {
+  connectTimeoutOf,
+  type Upstream,
+  type UpstreamFailure,
+  type UpstreamHandler,
+  type UpstreamOptions,
+} from './upstream.ts';
 
 /** The way to the agent for nearly every request: undici's pool, whose low-level dispatch costs the least per request. */
 export function createPooledUpstream(options: UpstreamOptions): Upstream {
   const connect = buildConnector({
     allowH2: false,
-    timeout: Math.min(options.timeoutMs ?? CONNECT_TIMEOUT_MS, CONNECT_TIMEOUT_MS),
+    timeout: connectTimeoutOf(options.timeoutMs),
   });
   const pool = new Pool(options.url.origin, {
     connect: (target, callback) => {

@@ -1,12 +1,14 @@
 import { once } from 'node:events';
-import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { createServer, request as httpRequest, type IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, test } from '@jest/globals';
+import { fullListener } from '../../testing/full-listener.ts';
 import {
   ask,
   askRaw,
   completedEntry,
+  startProxyBefore,
   startRawRig,
   startRig,
   until,
@@ -556,6 +558,32 @@ describe('an agent without an answer', () => {
     });
   });
 
+  test('that takes no more of a long body gives 504 when there is a time-out, with a length or without', async () => {
+    rig = await startRig(() => undefined, { timeoutMs: 300 });
+    const size = 50_000_000;
+    for (const headers of [{ 'content-length': String(size) }, { 'transfer-encoding': 'chunked' }]) {
+      const request = httpRequest({ port: rig.port, method: 'POST', headers });
+      request.on('error', () => undefined).end(Buffer.alloc(size));
+      const [response] = (await once(request, 'response')) as [IncomingMessage];
+      expect(response.statusCode).toBe(504);
+      response.resume();
+      request.destroy();
+    }
+  });
+
+  test.each([
+    ['with a length', { 'content-length': '1' }],
+    ['chunked', { 'transfer-encoding': 'chunked' }],
+    ['to a WebSocket', { connection: 'upgrade', upgrade: 'websocket' }],
+  ])('to which no connection comes about gives 504, %s', async (_title, headers) => {
+    await using full = await fullListener();
+    const before = await startProxyBefore(new URL(`http://127.0.0.1:${full.port}`), { timeoutMs: 300 });
+    rig = { ...before, agent: createServer() };
+    const isUpgrade = 'upgrade' in headers;
+    const asked = isUpgrade ? { headers } : { method: 'POST', headers, body: 'x' };
+    expect((await ask(rig.port, asked)).status).toBe(504);
+  });
+
   test('that pauses in the middle of its answer is waited for, whatever the time-out', async () => {
     rig = await startRig(
       (_request, response) => {
@@ -566,6 +594,21 @@ describe('an agent without an answer', () => {
     );
     expect((await ask(rig.port)).body).toBe('first,second');
   });
+});
+
+test('a connection that idles is closed before the agent would close it, with a length or without', async () => {
+  const ended: Promise<number>[] = [];
+  rig = await startRig((request, response) => {
+    const since = Date.now();
+    ended.push(once(request.socket, 'end').then(() => Date.now() - since));
+    request.resume().on('end', () => response.end());
+  });
+  for (const headers of [{ 'content-length': '1' }, { 'transfer-encoding': 'chunked' }])
+    await ask(rig.port, { method: 'POST', headers, body: 'x' });
+  for (const idleMs of await Promise.all(ended)) {
+    expect(idleMs).toBeGreaterThan(2_500);
+    expect(idleMs).toBeLessThan(4_900);
+  }
 });
 
 describe('a kept-alive connection that the agent has just closed', () => {
@@ -588,6 +631,9 @@ describe('a kept-alive connection that the agent has just closed', () => {
       expect((await ask(rig.port)).status).toBe(200);
       expect((await ask(rig.port, { method })).status).toBe(200);
       expect(seen).toEqual(['GET', method, method]);
+      await until(() => rig.audit.outcomes.notEvaluated === 2);
+      // That the agent saw three requests and the ring two is explained by the entries.
+      expect(rig.audit.ring.newest().map(({ retried }) => retried)).toEqual([undefined, true]);
     },
   );
 

@@ -8,7 +8,7 @@ import { frame, lineOf } from './framing.ts';
 import { printable, recordOf, requestHeaders, responseHeaders, valuesOf } from './headers.ts';
 import { writeProblem } from './problem-answer.ts';
 import { requestIdOf } from './request-id.ts';
-import { ANSWERS, type UpstreamFailure, type UpstreamOptions } from './upstream.ts';
+import { ANSWERS, connectTimeoutOf, type UpstreamFailure, type UpstreamOptions } from './upstream.ts';
 
 /** Carries WebSocket connections to the agent; other upgrades (h2c) are refused. */
 export interface Upgrader {
@@ -37,7 +37,8 @@ const MAX_EARLY_BYTES = 65_536;
 
 export function createUpgrader(context: ProxyContext, { url, timeoutMs }: UpstreamOptions): Upgrader {
   // toProxy: the path goes on as it came; otherwise it is parsed as a URL, which takes out dot segments.
-  const proxy = createProxyServer({ target: url.href, xfwd: false, toProxy: true });
+  const connectTimeout = connectTimeoutOf(timeoutMs);
+  const proxy = createProxyServer({ target: url.href, xfwd: false, toProxy: true, connectTimeout });
   const passages = new Map<IncomingMessage, Passage>();
 
   proxy.on('proxyReqWs', (outgoing, request) => {
@@ -65,7 +66,8 @@ export function createUpgrader(context: ProxyContext, { url, timeoutMs }: Upstre
   proxy.on('error', (error, request) => {
     const passage = passages.get(request);
     if (passage === undefined || passage.statusCode !== undefined) return;
-    const { requestId, client, isTimedOut } = passage;
+    const { requestId, client } = passage;
+    const isTimedOut = passage.isTimedOut || (error as NodeJS.ErrnoException).code === 'ECONNECT_TIMEOUT';
     const kind: UpstreamFailure['kind'] = isTimedOut ? 'timeout' : 'unreachable';
     context.outages.failed({ kind, error }, requestId);
     passage.statusCode = ANSWERS[kind].status;

@@ -61,3 +61,10 @@ export interface UpstreamOptions {
   /** To the first byte of the answer, in milliseconds; null: none. */
   timeoutMs: number | null;
 }
+
+const CONNECT_TIMEOUT_MS = 10_000;
+
+/** An agent stands beside its sidecar; whatever the time-out, a connection to it comes soon or never. */
+export function connectTimeoutOf(timeoutMs: number | null): number {
+  return Math.min(timeoutMs ?? CONNECT_TIMEOUT_MS, CONNECT_TIMEOUT_MS);
+}

@@ -1,0 +1,80 @@
+import { Agent, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
+import { promisify } from 'node:util';
+import { afterEach, expect, test } from '@jest/globals';
+import { startRig, until, type ProxyRig } from '../../testing/proxy-rig.ts';
+
+let rig: ProxyRig;
+afterEach(async () => {
+  await rig.close();
+});
+
+/** Numbers in [0, 1) that are the same in every run. */
+function diceOf(seed: number): () => number {
+  let state = seed;
+  return () => (state = (state * 1_103_515_245 + 12_345) & 0x7fffffff) / 0x80000000;
+}
+
+/** An agent that answers, answers early, or breaks off before its head or in its body. */
+function answerAtRandom(request: IncomingMessage, response: ServerResponse, dice: () => number): void {
+  const { socket } = request.on('error', () => undefined);
+  const kind = dice();
+  const soon = dice() * 5;
+  if (kind < 0.1) socket.destroy();
+  else if (kind < 0.2) {
+    response.writeHead(200, { 'content-length': 50_000 }).write(Buffer.alloc(20_000));
+    setTimeout(() => (kind < 0.15 ? socket.resetAndDestroy() : socket.destroy()), soon);
+  } else if (kind < 0.3) response.end('early');
+  else if (kind < 0.5) request.pipe(response);
+  else request.resume().on('end', () => setTimeout(() => response.end(Buffer.alloc(30_000 * dice())), soon));
+}
+
+/** One request that may break off at any moment; resolves when its client has no more to do with it. */
+function sendAtRandom(requestId: string, agent: Agent, dice: () => number): Promise<void> {
+  const method = dice() < 0.5 ? 'POST' : 'GET';
+  const size = Math.floor(dice() * 100_000);
+  const framing = dice() < 0.4 ? { 'transfer-encoding': 'chunked' } : { 'content-length': size };
+  const headers = { 'x-request-id': requestId, ...(method === 'POST' && framing) };
+  const [leavesAfter, cutsAnswer] = [dice() < 0.25 ? dice() * 6 : null, dice() < 0.1];
+  return new Promise((resolve) => {
+    const request = httpRequest({ port: rig.port, method, headers, agent: dice() < 0.7 ? agent : false });
+    request.on('error', () => resolve()).on('close', () => resolve());
+    request.on('response', (response) => {
+      response.on('error', () => undefined).resume();
+      if (cutsAnswer) response.destroy();
+    });
+    request.end(method === 'POST' ? Buffer.alloc(size) : undefined);
+    if (leavesAfter !== null) setTimeout(() => request.destroy(), leavesAfter);
+  });
+}
+
+test('every request is recorded once and ends once, whoever breaks off, and no connection is left', async () => {
+  const dice = diceOf(7);
+  let seen = 0;
+  rig = await startRig(
+    (request, response) => {
+      seen += 1;
+      answerAtRandom(request, response, dice);
+    },
+    { capacity: 5_000 },
+  );
+  const agent = new Agent({ keepAlive: true, maxSockets: 64 });
+  let sent = 0;
+  const sendOn = async (): Promise<void> => {
+    while (sent < 2_000) await sendAtRandom(`r${(sent += 1)}`, agent, dice);
+  };
+  await Promise.all(Array.from({ length: 64 }, sendOn));
+  agent.destroy();
+  const { ring, outcomes } = rig.audit;
+  await until(() => outcomes.notEvaluated === ring.last, 'the completion of every entry');
+  const entries = ring.newest();
+  const ids = new Set(entries.map(({ requestId }) => requestId));
+  expect(entries).toHaveLength(ring.last);
+  // None is there twice, and those that are missing left before they had arrived.
+  expect(ids.size).toBe(ring.last);
+  expect(ring.last).toBeGreaterThan(1_500);
+  expect(seen).toBeLessThanOrEqual(ring.last + entries.filter(({ retried }) => retried).length);
+  const unseen = entries.filter((entry) => entry.upstreamStatusCode === undefined);
+  expect(unseen.filter(({ aborted, statusCode }) => aborted !== true && statusCode !== 502)).toEqual([]);
+  const connections = promisify(rig.agent.getConnections.bind(rig.agent));
+  for (let open = 1; open > 0; open = await connections()) await new Promise((r) => setTimeout(r, 20));
+});
