@@ -2,6 +2,7 @@ import { Command, CommanderError, Option } from 'commander';
 import { resolve } from 'node:path';
 import { loadManifestFile, type LoadedManifest } from '../runtime/manifest-file.ts';
 import { VERSION } from '../runtime/version.ts';
+import { generatePolicy } from './commands/generate-policy.ts';
 import { FORMATS, health, SEVERITIES, type HealthOptions } from './commands/health.ts';
 import { init } from './commands/init.ts';
 import { renderSchema, renderValidation } from './commands/validate.ts';
@@ -59,6 +60,7 @@ function createProgram(context: CliContext, finish: (rendered: Rendered) => void
   addValidate(program, context, finish);
   addInit(program, context, finish);
   addHealth(program, context, finish);
+  addGeneratePolicy(program, context, finish);
   return program;
 }
 
@@ -67,6 +69,7 @@ Examples:
   $ platform init my-agent
   $ platform validate agent.yaml
   $ platform health agent.yaml --fail-on warning
+  $ platform generate-policy agent.yaml --out policy/my-agent
 
 Exit codes: 0 as asked; 1 a problem was found, or the command line is wrong.
 Colours show on a terminal only; NO_COLOR=1 turns them off.`;
@@ -152,6 +155,46 @@ Exit codes: 0 no failed check of that severity (by default: healthy or degraded)
       const format = options.json === true ? 'json' : options.format;
       finish(await health(await load(file, context), { ...options, format }, context));
     });
+}
+
+function addGeneratePolicy(
+  program: Command,
+  context: CliContext,
+  finish: (rendered: Rendered) => void,
+): void {
+  program
+    .command('generate-policy')
+    .summary('turn a manifest into rules for a policy engine')
+    .description(
+      'Turns what a manifest declares about behavior into rules for Open Policy Agent, one for each declaration. Without --out it shows them.',
+    )
+    .argument('<file>', 'the manifest, such as agent.yaml')
+    .option(
+      '--out <dir>',
+      'write policy.rego, data.json and policy_test.rego into a folder, which should hold nothing else',
+    )
+    .option('--json', 'print {agentName, package, denyPath, rules[], config}, with --out files[] too')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  $ platform generate-policy agent.yaml
+  $ platform generate-policy agent.yaml --out policy/my-agent
+  $ opa test policy/my-agent
+  $ opa run --server --ignore '.*' policy/my-agent policy/other-agent
+
+The engine listens on localhost:8181; a sidecar asks it with POLICY_URL=http://localhost:8181. Several agents share one
+engine when each folder is named by itself, as above: naming the folder above them would move their data.
+--ignore '.*' is for folders mounted from a ConfigMap. A newer policy of the same agent replaces an older one; any
+other file stays as it is.
+
+Exit codes: 0 shown or written; 1 the manifest is not valid, or nothing was written.`,
+    )
+    .action(async (file: string, options: { out?: string; json?: true }) =>
+      finish(
+        await generatePolicy(await load(file, context), { ...options, json: options.json === true }, context),
+      ),
+    );
 }
 
 /** Reads a path as the person typed it, and keeps it that way in messages. */

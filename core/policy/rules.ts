@@ -7,8 +7,8 @@ export const POLICY_RULES: readonly PolicyRule[] = [
   policyRule({
     reason: 'daily_token_limit_exceeded',
     field: 'spec.model.costControls.maxTokensPerDay',
-    declaredBy: 'it is given',
-    deniesWhen: "today's tokens have reached it",
+    declaredBy: 'given',
+    deniesWhen: "today's tokens have reached maxTokensPerDay",
     severity: 'high',
     recommendation: "Reduce today's use of the model, or raise costControls.maxTokensPerDay.",
     rego: 'deny contains "daily_token_limit_exceeded" if input.tokens_today >= config.maxTokensPerDay',
@@ -26,7 +26,7 @@ export const POLICY_RULES: readonly PolicyRule[] = [
     reason: 'destructive_tool_without_confirmation',
     field: 'spec.tools',
     declaredBy: 'a tool has annotations.destructiveHint true',
-    deniesWhen: 'such a tool was called and the user did not confirm',
+    deniesWhen: 'a destructive tool was called and the user did not confirm',
     severity: 'critical',
     recommendation: 'Ask the user before a destructive tool runs and report it in X-Platform-User-Confirmed.',
     rego: `deny contains "destructive_tool_without_confirmation" if {
@@ -49,8 +49,8 @@ export const POLICY_RULES: readonly PolicyRule[] = [
   policyRule({
     reason: 'memory_ttl_mismatch',
     field: 'spec.memory.shortTerm.ttlSeconds',
-    declaredBy: 'it is given',
-    deniesWhen: 'the short-term memory was written with another TTL',
+    declaredBy: 'given',
+    deniesWhen: 'the short-term memory was written with another TTL than ttlSeconds',
     severity: 'high',
     recommendation: 'Write to memory with the TTL that the manifest declares.',
     rego: 'deny contains "memory_ttl_mismatch" if input.memory_write.ttl_seconds != config.ttlSeconds',
@@ -68,8 +68,8 @@ export const POLICY_RULES: readonly PolicyRule[] = [
   policyRule({
     reason: 'monthly_cost_limit_exceeded',
     field: 'spec.model.costControls.maxMonthlyUSD',
-    declaredBy: 'it is given',
-    deniesWhen: "today's cost has reached a thirtieth of it",
+    declaredBy: 'given',
+    deniesWhen: "today's cost has reached maxMonthlyUSD / 30",
     severity: 'critical',
     recommendation: "Reduce today's use of the model, or raise costControls.maxMonthlyUSD.",
     rego: 'deny contains "monthly_cost_limit_exceeded" if input.cost_today_usd >= config.maxDailyUSD',

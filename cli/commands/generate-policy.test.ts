@@ -1,0 +1,252 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseManifest } from '../../core/manifest/parse-manifest.ts';
+import { policyFilesOf } from '../../core/policy/generate.ts';
+import { manifestText } from '../../testing/manifests/manifest-text.ts';
+import { runCommandLine } from '../program.ts';
+import type { Rendered } from '../rendered.ts';
+
+let cwd: string;
+
+beforeEach(() => {
+  cwd = mkdtempSync(join(tmpdir(), 'cli-policy-'));
+  write('agent.yaml', LIMITED);
+});
+
+afterEach(() => rmSync(cwd, { recursive: true, force: true }));
+
+const LIMITED = manifestText(`    costControls: { maxMonthlyUSD: 75 }
+  guardrails: { input: [{ type: pii-detector }] }
+`);
+const OTHER = LIMITED.replace('minimal', 'other');
+const FILES = ['data.json', 'policy.rego', 'policy_test.rego'];
+
+const write = (name: string, text: string): void => writeFileSync(join(cwd, name), text);
+
+function platform(args: string): Promise<Rendered> {
+  const now = () => new Date('2026-01-02T03:04:05Z');
+  return runCommandLine(args.split(' '), { env: {}, cwd, now, color: false, ask: null });
+}
+
+/** Everything in a folder, hidden files included. */
+function contentOf(folder: string): Record<string, string> {
+  const names = readdirSync(join(cwd, folder)).toSorted();
+  return Object.fromEntries(names.map((name) => [name, readFileSync(join(cwd, folder, name), 'utf8')]));
+}
+
+function generated(text: string): Record<string, string> {
+  const parsed = parseManifest(text);
+  if (!parsed.ok) throw new Error(JSON.stringify(parsed.problems));
+  return policyFilesOf(parsed.manifest);
+}
+
+const RULE_SET = {
+  agentName: 'minimal',
+  package: 'platform.agent.minimal',
+  denyPath: '/v1/data/platform/agent/minimal/deny',
+  rules: [
+    {
+      reason: 'monthly_cost_limit_exceeded',
+      severity: 'critical',
+      field: 'spec.model.costControls.maxMonthlyUSD',
+      deniesWhen: "today's cost has reached maxMonthlyUSD / 30",
+    },
+    {
+      reason: 'pii_detector_not_invoked',
+      severity: 'high',
+      field: 'spec.guardrails.input',
+      deniesWhen: 'a model call does not report that it was invoked',
+    },
+  ],
+  config: { maxMonthlyUSD: 75, maxDailyUSD: 2.5 },
+};
+
+const WROTE = `wrote policy/policy.rego
+wrote policy/data.json
+wrote policy/policy_test.rego
+next: opa run --server --ignore '.*' policy
+`;
+
+describe('platform generate-policy', () => {
+  test('shows the rules that the manifest brings, and writes nothing', async () => {
+    expect(await platform('generate-policy agent.yaml')).toEqual({
+      output: `minimal brings 2 rules, package platform.agent.minimal
+
+REASON                       SEVERITY  DECLARED AT                            DENIES WHEN
+monthly_cost_limit_exceeded  critical  spec.model.costControls.maxMonthlyUSD  today's cost has reached maxMonthlyUSD / 30
+pii_detector_not_invoked     high      spec.guardrails.input                  a model call does not report that it was invoked
+
+to write them for a policy engine: platform generate-policy agent.yaml --out <dir>
+`,
+      errors: '',
+      exitCode: 0,
+    });
+    expect(readdirSync(cwd)).toEqual(['agent.yaml']);
+  });
+
+  test('says that a manifest brings none', async () => {
+    write('agent.yaml', manifestText());
+    expect(await platform('generate-policy agent.yaml')).toEqual({
+      output: 'minimal brings no policy rule: the manifest declares nothing that one checks\n',
+      errors: '',
+      exitCode: 0,
+    });
+  });
+
+  test('--json prints the rule set', async () => {
+    const { output, errors, exitCode } = await platform('generate-policy agent.yaml --json');
+    expect(JSON.parse(output)).toEqual(RULE_SET);
+    expect({ errors, exitCode }).toEqual({ errors: '', exitCode: 0 });
+  });
+
+  test('--out writes three files into a new folder', async () => {
+    expect(await platform('generate-policy agent.yaml --out policy')).toEqual({
+      output: WROTE,
+      errors: '',
+      exitCode: 0,
+    });
+    expect(contentOf('policy')).toEqual(generated(LIMITED));
+  });
+
+  test('--out with --json prints the rule set and the files', async () => {
+    const { output, exitCode } = await platform('generate-policy agent.yaml --json --out deep/er');
+    expect(JSON.parse(output)).toEqual({
+      ...RULE_SET,
+      files: ['deep/er/policy.rego', 'deep/er/data.json', 'deep/er/policy_test.rego'],
+    });
+    expect(exitCode).toBe(0);
+    expect(contentOf('deep/er')).toEqual(generated(LIMITED));
+  });
+
+  test('writes for a manifest without rules too: an engine must know that nothing is denied', async () => {
+    write('agent.yaml', manifestText());
+    expect((await platform('generate-policy agent.yaml --out policy')).exitCode).toBe(0);
+    expect(contentOf('policy')).toEqual(generated(manifestText()));
+  });
+
+  test('replaces an earlier policy of the same agent, without touching what links point to', async () => {
+    await platform('generate-policy agent.yaml --out policy');
+    const changed = manifestText('    costControls: { maxTokensPerDay: 5 }\n');
+    write('agent.yaml', changed);
+    write('linked.json', contentOf('policy')['data.json'] ?? '');
+    rmSync(join(cwd, 'policy/data.json'));
+    symlinkSync('../linked.json', join(cwd, 'policy/data.json'));
+    expect(await platform('generate-policy agent.yaml --out policy')).toEqual({
+      output: WROTE,
+      errors: '',
+      exitCode: 0,
+    });
+    expect(contentOf('policy')).toEqual(generated(changed));
+    expect(readFileSync(join(cwd, 'linked.json'), 'utf8')).toBe(generated(LIMITED)['data.json']);
+  });
+
+  test.each([
+    ['policy.rego', 'package mine\n'],
+    ['policy.rego', ''],
+    ['policy_test.rego', '# Made by hand.\npackage platform.agent_test.minimal\n'],
+    ['data.json', '{"mine": 1}'],
+    ['data.json', '{"platform": {"agent": {"minimal": {"config": {}}}}, "mine": 1}'],
+    ['data.json', '{"platform": {"agent": {"minimal": {"config": {}, "mine": 1}}}}'],
+    ['data.json', '{"platform": {"agent": {"minimal": {"config": {}}, "mine": {}}}}'],
+    ['data.json', '{"platform": {"agent": {}}}'],
+    ['data.json', 'null'],
+    ['data.json', 'not JSON'],
+  ])("leaves a %s alone that is somebody's own: %s", async (name, text) => {
+    mkdirSync(join(cwd, 'policy'));
+    write(`policy/${name}`, text);
+    const reason = `policy/${name} was not made by this command: nothing was written`;
+    expect(await platform('generate-policy agent.yaml --out policy')).toEqual({
+      output: '',
+      errors: `${reason}\n`,
+      exitCode: 1,
+    });
+    const { output } = await platform('generate-policy agent.yaml --out policy --json');
+    expect(JSON.parse(output)).toEqual({ error: reason });
+    expect(contentOf('policy')).toEqual({ [name]: text });
+  });
+
+  test.each(FILES)('leaves a %s of another agent alone', async (name) => {
+    mkdirSync(join(cwd, 'policy'));
+    write(`policy/${name}`, generated(OTHER)[name] ?? '');
+    expect(await platform('generate-policy agent.yaml --out policy')).toEqual({
+      output: '',
+      errors: `policy/${name} is the policy of another agent (other), and each agent needs a folder of its own: nothing was written\n`,
+      exitCode: 1,
+    });
+    expect(contentOf('policy')).toEqual({ [name]: generated(OTHER)[name] });
+  });
+
+  test.each(['in', '3d-agent', '42'])('knows its own files again for an agent called %s', async (name) => {
+    write('agent.yaml', LIMITED.replace('minimal', JSON.stringify(name)));
+    expect((await platform('generate-policy agent.yaml --out policy')).exitCode).toBe(0);
+    expect((await platform('generate-policy agent.yaml --out policy')).exitCode).toBe(0);
+  });
+
+  test('notes what the engine would load besides', async () => {
+    write('values.json', '{}');
+    write('README.md', '');
+    write('.hidden.yaml', '');
+    const { output, errors, exitCode } = await platform('generate-policy agent.yaml --out .');
+    expect({ errors, exitCode }).toEqual({
+      errors:
+        'note: . also holds agent.yaml, values.json, which the engine would load too; give the policy a folder of its own\n',
+      exitCode: 0,
+    });
+    expect(output).toContain("next: opa run --server --ignore '.*' .\n");
+  });
+
+  test.each([
+    ['agent.yaml', 'agent.yaml cannot be written: it is a file, or a part of its path is no folder'],
+    [
+      'agent.yaml/below',
+      'agent.yaml/below cannot be written: it is a file, or a part of its path is no folder',
+    ],
+    ['taken', 'taken cannot be written: a folder stands where a file of the policy goes'],
+  ])('says why it cannot write into %s', async (out, reason) => {
+    mkdirSync(join(cwd, 'taken/data.json'), { recursive: true });
+    expect(await platform(`generate-policy agent.yaml --out ${out}`)).toEqual({
+      output: '',
+      errors: `${reason}\n`,
+      exitCode: 1,
+    });
+    expect(readdirSync(join(cwd, 'taken'))).toEqual(['data.json']);
+  });
+
+  test('a manifest that is not valid is an error, and writes nothing', async () => {
+    write('agent.yaml', manifestText('  tols: []\n'));
+    const line = 'agent.yaml:12:3 spec.tols: unknown key "tols" (did you mean "tools"?)\n';
+    const { output, errors, exitCode } = await platform('generate-policy agent.yaml --out policy --json');
+    expect({ errors, exitCode }).toEqual({ errors: line, exitCode: 1 });
+    expect(JSON.parse(output)).toMatchObject({
+      error: 'the manifest is not valid',
+      problems: [{ line: 12 }],
+    });
+    expect(await platform('generate-policy agent.yaml')).toEqual({ output: '', errors: line, exitCode: 1 });
+    expect(readdirSync(cwd)).toEqual(['agent.yaml']);
+  });
+
+  test('what it proposes to type can be typed', async () => {
+    const run = (out: string) =>
+      runCommandLine(['generate-policy', 'agent.yaml', '--out', out], {
+        env: {},
+        cwd,
+        now: () => new Date(0),
+        color: false,
+        ask: null,
+      });
+    expect((await run("it's mine")).output).toContain(
+      `next: opa run --server --ignore '.*' 'it'\\''s mine'\n`,
+    );
+    expect((await run('a/b-c.d')).output).toContain("next: opa run --server --ignore '.*' a/b-c.d\n");
+  });
+});

@@ -1,0 +1,84 @@
+import type { Manifest } from '../../core/manifest/manifest.ts';
+import { denyPathOf, packageOf } from '../../core/policy/package-name.ts';
+import { policyConfigOf, rulesOf } from '../../core/policy/policy.ts';
+import type { LoadedManifest } from '../../runtime/manifest-file.ts';
+import type { CliContext } from '../context.ts';
+import { done, failed, json, printable, type Rendered } from '../rendered.ts';
+import { writePolicyFolder } from '../policy-folder.ts';
+import { painter, table } from '../table.ts';
+import { problemLines, problemObjects } from './validate.ts';
+
+export interface GeneratePolicyOptions {
+  /** Folder to write into, as it was typed; without it nothing is written. */
+  out?: string;
+  json: boolean;
+}
+
+/** `generate-policy <file>`: the rules that a manifest brings, shown, or written as a folder for the policy engine. */
+export async function generatePolicy(
+  loaded: LoadedManifest,
+  options: GeneratePolicyOptions,
+  context: CliContext,
+): Promise<Rendered> {
+  if (!loaded.ok) {
+    const body = { error: 'the manifest is not valid', problems: problemObjects(loaded) };
+    return failed(problemLines(loaded), options.json ? json(body) : '');
+  }
+  const { manifest, file } = loaded;
+  const { out } = options;
+  if (out === undefined)
+    return options.json ? done(json(ruleSetOf(manifest))) : showRules(manifest, file, context);
+  const written = await writePolicyFolder(manifest, out, context);
+  if (!written.ok) return failed(`${written.reason}\n`, options.json ? json({ error: written.reason }) : '');
+  const output = options.json
+    ? json({ ...ruleSetOf(manifest), files: written.files })
+    : writtenText(written.files, out);
+  return { ...done(output), errors: written.notes.map((note) => `${note}\n`).join('') };
+}
+
+/** What `--json` prints. */
+function ruleSetOf(manifest: Manifest): Record<string, unknown> {
+  const { name } = manifest.metadata;
+  const rules = rulesOf(manifest);
+  return {
+    agentName: name,
+    package: packageOf(name),
+    denyPath: denyPathOf(name),
+    rules: rules.map(({ rule: { reason, severity, field, deniesWhen } }) => ({
+      reason,
+      severity,
+      field,
+      deniesWhen,
+    })),
+    config: policyConfigOf(rules),
+  };
+}
+
+function showRules(manifest: Manifest, file: string, { color }: CliContext): Rendered {
+  const { name } = manifest.metadata;
+  const rules = rulesOf(manifest);
+  if (rules.length === 0)
+    return done(`${name} brings no policy rule: the manifest declares nothing that one checks\n`);
+  const rows = rules.map(({ rule }) =>
+    [rule.reason, rule.severity, rule.field, rule.deniesWhen].map((text) => ({ text })),
+  );
+  const count = `${rules.length} ${rules.length === 1 ? 'rule' : 'rules'}`;
+  return done(
+    [
+      `${name} brings ${count}, package ${packageOf(name)}\n\n`,
+      table(['REASON', 'SEVERITY', 'DECLARED AT', 'DENIES WHEN'], rows, painter(color)),
+      `\nto write them for a policy engine: platform generate-policy ${shellWord(file)} --out <dir>\n`,
+    ].join(''),
+  );
+}
+
+function writtenText(files: readonly string[], out: string): string {
+  const lines = files.map((file) => `wrote ${file}\n`).join('');
+  return `${lines}next: opa run --server --ignore '.*' ${shellWord(out)}\n`;
+}
+
+/** A word that can be typed into a shell as it stands. */
+function shellWord(text: string): string {
+  const shown = printable(text);
+  return /^[\w@%+=:,./][\w@%+=:,./-]*$/.test(shown) ? shown : `'${shown.replaceAll("'", `'\\''`)}'`;
+}
