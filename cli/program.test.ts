@@ -30,18 +30,22 @@ const write = (name: string, text: string | Buffer): void => writeFileSync(join(
 describe('platform', () => {
   test.each(['', '--help', 'help'])('"%s" shows every command, and that is no failure', async (args) => {
     const { output, errors, exitCode } = await platform(args);
-    for (const command of ['validate', 'init', 'health']) expect(output).toContain(`  ${command} `);
+    for (const command of ['validate', 'init', 'health', 'generate-policy'])
+      expect(output).toContain(`  ${command} `);
     expect({ errors, exitCode }).toEqual({ errors: '', exitCode: 0 });
   });
 
-  test.each(['validate', 'init', 'health'])('%s --help has examples and exit codes', async (command) => {
-    const { output, exitCode } = await platform(`${command} --help`);
-    expect(output).toMatch(
-      new RegExp(`Usage: platform ${command}[^]*Examples:\n  \\$ platform ${command}[^]*Exit codes: 0`),
-    );
-    expect(exitCode).toBe(0);
-    expect(await platform(`help ${command}`)).toEqual({ output, errors: '', exitCode: 0 });
-  });
+  test.each(['validate', 'init', 'health', 'generate-policy'])(
+    '%s --help has examples and exit codes',
+    async (command) => {
+      const { output, exitCode } = await platform(`${command} --help`);
+      expect(output).toMatch(
+        new RegExp(`Usage: platform ${command}[^]*Examples:\n  \\$ platform ${command}[^]*Exit codes: 0`),
+      );
+      expect(exitCode).toBe(0);
+      expect(await platform(`help ${command}`)).toEqual({ output, errors: '', exitCode: 0 });
+    },
+  );
 
   test('--version prints the version alone', async () => {
     expect(await platform('--version')).toEqual({ output: '0.0.0-source\n', errors: '', exitCode: 0 });
