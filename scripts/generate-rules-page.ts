@@ -2,6 +2,7 @@ import { RULES, type Tier } from '../core/audit/rules.ts';
 import { POINTS, SEVERITIES } from '../core/gap/finding.ts';
 import { barOf } from '../core/gap/grade.ts';
 import { GAP_RULES } from '../core/gap/rules.ts';
+import { POLICY_RULES } from '../core/policy/rules.ts';
 import { markdownTable } from './markdown-table.ts';
 
 const GRADES = ['A', 'B', 'C', 'D'] as const;
@@ -23,7 +24,7 @@ export function rulesReferencePage(): string {
     .join('');
   return `# Rules
 
-<!-- Made by scripts/generate.ts from core/gap/ and core/audit/rules.ts. Do not edit. -->
+<!-- Made by scripts/generate.ts from core/gap/, core/policy/rules.ts and core/audit/rules.ts. Do not edit. -->
 
 ## Gap
 
@@ -31,10 +32,18 @@ The score begins at 100 and loses points for each issue, by its severity: ${poin
 It does not go below 0, and each property counts once. Grades: ${grades}, F below.
 
 The rows \`model.apiKey\`, \`env:\`, \`service:\` and \`tool:\` need the agent's own report (\`source: agent-sdk\`). The rows of
-guardrails need requests whose answers told behavior. The rows of \`policy\` need a policy engine, which this version does
-not have.
+guardrails need requests whose answers told behavior. The rows of \`policy\` need a policy engine.
 
 ${gapTable()}
+## Policy rules
+
+A manifest brings a rule with each of these declarations. [\`platform generate-policy\`](cli.md#platform-generate-policy)
+shows those of one manifest and writes them for Open Policy Agent. A denial is the issue \`policy.<reason>\` above.
+
+${policyTable()}
+What is not known denies nothing, with two exceptions: a model call that reports no guardrails did not invoke the
+pii-detector, and a call of a destructive tool without a word on confirmation was not confirmed.
+
 ## Compliance rules
 
 Any of these rules may carry a proof, submitted to the sidecar or the control plane ([routes](routes.md)). This version has
@@ -47,6 +56,19 @@ ${markdownTable(
   ['Rule', 'Pack', 'Severity', 'Tier'],
   RULES.map(({ id, pack, severity, tier }) => [`\`${id}\``, pack, severity, tier]),
 )}`;
+}
+
+function policyTable(): string {
+  return markdownTable(
+    ['Denial reason', 'Severity', 'Declared at', 'Brought when', 'Denies when'],
+    POLICY_RULES.map(({ reason, severity, field, declaredBy, deniesWhen }) => [
+      `\`${reason}\``,
+      severity,
+      `\`${field}\``,
+      declaredBy,
+      deniesWhen,
+    ]),
+  );
 }
 
 function gapTable(): string {
