@@ -5,6 +5,9 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { run } from '../e2e/cluster/run.ts';
+import { clusterBinary } from '../testing/cluster-binary.ts';
+import { whyNoOpa } from '../testing/opa.ts';
 import { manifestText } from '../testing/manifests/manifest-text.ts';
 
 const ROOT = dirname(import.meta.dirname);
@@ -18,6 +21,10 @@ beforeAll(async () => {
   if (!existsSync(BUNDLE)) throw new Error('dist/cli/main.js is not there: run npm run build');
   cwd = mkdtempSync(join(tmpdir(), 'cli-bundle-'));
   writeFileSync(join(cwd, 'good.yaml'), manifestText());
+  writeFileSync(
+    join(cwd, 'limited.yaml'),
+    manifestText('    costControls: { maxMonthlyUSD: 75, maxTokensPerDay: 1000 }\n'),
+  );
   writeFileSync(join(cwd, 'bad.yaml'), manifestText('  tols: []\n'));
   provider = createServer((request, response) =>
     response.writeHead(request.headers.authorization === 'Bearer sk-right' ? 200 : 401).end('{}'),
@@ -89,6 +96,18 @@ describe('the built platform command', () => {
     expect(await platform(['validate', 'new-agent/agent.yaml'])).toMatchObject({ exitCode: 0 });
     expect(await platform(['init', 'new-agent', '--yes'])).toMatchObject({ exitCode: 1, output: '' });
   });
+
+  (whyNoOpa() ? test.skip : test)(
+    'writes a policy that the real engine takes and whose tests pass',
+    async () => {
+      const ended = await platform(['generate-policy', 'limited.yaml', '--out', 'policy/limited']);
+      expect(ended).toMatchObject({ errors: '', exitCode: 0 });
+      const opa = (...args: string[]) => run([clusterBinary('opa'), ...args, join(cwd, 'policy/limited')]);
+      expect(await opa('check', '--strict')).toEqual({ stdout: '', stderr: '', code: 0 });
+      expect(await opa('fmt', '--list')).toEqual({ stdout: '', stderr: '', code: 0 });
+      expect(await opa('test')).toEqual({ stdout: 'PASS: 8/8\n', stderr: '', code: 0 });
+    },
+  );
 
   test.each([
     ['sk-right', 0, 'healthy', { status: 'pass', latencyMs: expect.any(Number) }],
