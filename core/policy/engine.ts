@@ -8,7 +8,8 @@ export type PolicyAnswer =
   | { state: 'not-loaded' }
   | { state: 'unreachable'; reason: string };
 
-/** Whoever decides on policy inputs: the builtin rules, or a policy engine over HTTP. Never rejects. */
+/** Whoever decides on policy inputs: the builtin rules, or a policy engine over HTTP. Never throws, never rejects. */
 export interface PolicyEngine {
-  evaluate(input: PolicyInput): Promise<PolicyAnswer>;
+  /** What can be said at once is no promise: a request must not wait for a turn of the event loop. */
+  evaluate(input: PolicyInput): PolicyAnswer | Promise<PolicyAnswer>;
 }

@@ -1,0 +1,111 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import type { PolicyInput } from '../../core/policy/policy-input.ts';
+import { startFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts';
+import { ManualClock } from '../../testing/manual-clock.ts';
+import type { Logger } from '../../runtime/logger.ts';
+import { Breaker } from './breaker.ts';
+import { createOpaEngine, type OpaEngine } from './opa-engine.ts';
+
+const INPUT: PolicyInput = { agent_name: 'shop', request_type: 'llm_call' };
+
+let fake: FakeEngine;
+let engine: OpaEngine;
+let breaker: Breaker;
+let clock: ManualClock;
+let log: string[];
+const stopping = new AbortController();
+
+beforeEach(async () => {
+  fake = await startFakeEngine();
+  engine = createOpaEngine({ url: new URL(fake.url), timeoutMs: 100 });
+  clock = new ManualClock('2026-03-01T12:00:00Z');
+  log = [];
+  const entry = (level: string) => (message: string) => void log.push(`${level}: ${message}`);
+  const logger: Logger = {
+    error: entry('error'),
+    warn: entry('warn'),
+    info: entry('info'),
+    debug: () => undefined,
+  };
+  breaker = new Breaker({ engine, clock, logger, signal: stopping.signal });
+});
+
+afterEach(async () => {
+  await engine.close();
+  await fake.stop();
+});
+
+async function askTimes(count: number): Promise<string[]> {
+  const states: string[] = [];
+  for (let i = 0; i < count; i++) states.push((await breaker.evaluate(INPUT)).state);
+  return states;
+}
+
+const down = 'warn: the policy engine does not answer: requests pass unevaluated';
+const up = 'info: the policy engine answers again';
+
+test('a hung engine costs its time-out to the first five requests only, and one warning', async () => {
+  fake.reply = 'hang';
+  const startedAt = performance.now();
+  expect(await askTimes(50)).toEqual(Array(50).fill('unreachable'));
+  expect(performance.now() - startedAt).toBeLessThan(1_500);
+  expect(fake.asked).toHaveLength(5);
+  expect(log).toEqual([down]);
+  // Nobody waits for a turn of the event loop either.
+  expect(breaker.evaluate(INPUT)).toMatchObject({ state: 'unreachable' });
+});
+
+test('an answer in between starts the count anew', async () => {
+  for (let i = 0; i < 3; i++) {
+    fake.reply = 500;
+    await askTimes(4);
+    fake.reply = { result: [] };
+    await askTimes(1);
+  }
+  expect(fake.asked).toHaveLength(15);
+  expect(log).toEqual([down, up, down, up, down, up]);
+});
+
+test('is closed by a look at the engine’s health every five seconds, never by a request', async () => {
+  fake.reply = 500;
+  fake.health = 500;
+  await askTimes(5);
+  fake.reply = { result: ['no'] };
+  const first = await clock.nextSleep();
+  expect(first.ms).toBe(5_000);
+  expect(await askTimes(3)).toEqual(Array(3).fill('unreachable'));
+  first.wake();
+  const second = await clock.nextSleep();
+  expect([fake.healthCalls, second.ms, breaker.isDown]).toEqual([1, 5_000, true]);
+  fake.health = 200;
+  second.wake();
+  while (breaker.isDown) await new Promise((resolve) => setTimeout(resolve, 2));
+  expect(fake.asked).toHaveLength(5);
+  expect(await breaker.evaluate(INPUT)).toEqual({ state: 'answered', denials: ['no'] });
+  expect(log).toEqual([down, up]);
+  expect(breaker.failOpenSeconds).toBe(10);
+});
+
+test('an engine that is healthy but still hangs costs one more time-out per look, and no more lines', async () => {
+  fake.reply = 'hang';
+  await askTimes(5);
+  for (let i = 1; i <= 3; i++) {
+    (await clock.nextSleep()).wake();
+    while (breaker.isDown) await new Promise((resolve) => setTimeout(resolve, 2));
+    await askTimes(10);
+    expect(fake.asked).toHaveLength(5 + i);
+  }
+  expect(log).toEqual([down, up]);
+});
+
+test('seconds of an outage count while it lasts, and stay counted', async () => {
+  expect(breaker.failOpenSeconds).toBe(0);
+  fake.reply = 500;
+  await askTimes(1);
+  clock.advance(2_500);
+  expect(breaker.failOpenSeconds).toBe(2.5);
+  fake.reply = { result: [] };
+  await askTimes(1);
+  clock.advance(60_000);
+  expect(breaker.failOpenSeconds).toBe(2.5);
+});

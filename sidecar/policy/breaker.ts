@@ -1,0 +1,106 @@
+import type { PolicyAnswer } from '../../core/policy/engine.ts';
+import type { PolicyInput } from '../../core/policy/policy-input.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Logger } from '../../runtime/logger.ts';
+import type { OpaEngine } from './opa-engine.ts';
+
+/** Failures in a row after which the engine is left alone. */
+const MAX_FAILURES = 5;
+/** Milliseconds between two looks at an engine that is left alone. */
+const LOOK_MS = 5_000;
+
+const OPEN: PolicyAnswer = { state: 'unreachable', reason: 'the engine did not answer five times in a row' };
+
+export interface BreakerOptions {
+  engine: Pick<OpaEngine, 'evaluate' | 'isHealthy'>;
+  clock: Clock;
+  logger: Logger;
+  /** Ends the looks. */
+  signal: AbortSignal;
+}
+
+/**
+ * Keeps requests from waiting for an engine that does not answer: after five failures in a row nobody asks it, until
+ * a look in the background finds it healthy. One warning per outage, one line when it is over.
+ */
+export class Breaker {
+  readonly #options: BreakerOptions;
+  #failures = 0;
+  #isOpen = false;
+  /** Of the first failure of the outage; null: there is none. */
+  #downSinceMs: number | null = null;
+  #downMs = 0;
+  /** It was found healthy, but has not answered since: if it fails again the outage was never over. */
+  #isUnproven = false;
+
+  constructor(options: BreakerOptions) {
+    this.#options = options;
+  }
+
+  /** Whether the last thing known of the engine is that it does not answer. */
+  get isDown(): boolean {
+    return this.#downSinceMs !== null;
+  }
+
+  /** Seconds of all outages, the one under way included: requests passed unevaluated in them. */
+  get failOpenSeconds(): number {
+    const current = this.#downSinceMs === null ? 0 : this.#options.clock.monotonicMs() - this.#downSinceMs;
+    return (this.#downMs + current) / 1000;
+  }
+
+  evaluate(input: PolicyInput): PolicyAnswer | Promise<PolicyAnswer> {
+    return this.#isOpen ? OPEN : this.#ask(input);
+  }
+
+  async #ask(input: PolicyInput): Promise<PolicyAnswer> {
+    const answer = await this.#options.engine.evaluate(input);
+    if (answer.state === 'unreachable') this.#failed(answer.reason);
+    else this.#answered();
+    return answer;
+  }
+
+  #failed(reason: string): void {
+    const { clock, logger } = this.#options;
+    this.#failures += 1;
+    if (this.#downSinceMs === null) {
+      this.#downSinceMs = clock.monotonicMs();
+      if (!this.#isUnproven)
+        logger.warn('the policy engine does not answer: requests pass unevaluated', { reason });
+    } else logger.debug('the policy engine still does not answer', { reason });
+    if (this.#failures < MAX_FAILURES || this.#isOpen) return;
+    this.#isOpen = true;
+    void this.#lookOut();
+  }
+
+  #answered(): void {
+    // An answer that was under way when the breaker opened closes it no more than a client's request does.
+    if (this.#isOpen) return;
+    this.#failures = 0;
+    this.#recovered();
+    this.#isUnproven = false;
+  }
+
+  #recovered(): void {
+    const { clock, logger } = this.#options;
+    if (this.#downSinceMs === null) return;
+    const ms = clock.monotonicMs() - this.#downSinceMs;
+    this.#downMs += ms;
+    this.#downSinceMs = null;
+    if (!this.#isUnproven) logger.info('the policy engine answers again', { seconds: Math.round(ms / 1000) });
+  }
+
+  async #lookOut(): Promise<void> {
+    const { clock, engine, signal } = this.#options;
+    try {
+      do await clock.sleep(LOOK_MS, signal);
+      while (!(await engine.isHealthy()));
+      this.#isOpen = false;
+      // Its health says little of its answers: if the next one fails, that is enough.
+      this.#failures = MAX_FAILURES - 1;
+      this.#recovered();
+      this.#isUnproven = true;
+    } catch {
+      // Woken by its end.
+    }
+  }
+}

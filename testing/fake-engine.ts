@@ -1,0 +1,69 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import type { PolicyInput } from '../core/policy/policy-input.ts';
+
+/** A policy engine whose answers a test changes while it runs. */
+export interface FakeEngine {
+  url: string;
+  /** What was asked, oldest first; `path` without the base. */
+  asked: { path: string; input: PolicyInput }[];
+  /** `GET /health` calls. */
+  healthCalls: number;
+  /** Connections that it accepted. */
+  connections: number;
+  /** Decides on one input. Default: `{result: []}`. */
+  reply: Reply | ((input: PolicyInput) => Reply);
+  /** Status of `GET /health`; `hang`: none comes. */
+  health: number | 'hang';
+  /** Ends the idle connections, as an engine does that keeps them for a while only. */
+  dropConnections(): void;
+  stop(): Promise<void>;
+  restart(): Promise<void>;
+}
+
+/** `hang`: no answer; a string: the body as it is; a number: the status, without a body; else a JSON body. */
+export type Reply = 'hang' | { text: string } | number | object;
+
+export async function startFakeEngine(reply: FakeEngine['reply'] = { result: [] }): Promise<FakeEngine> {
+  const sockets = new Set<Socket>();
+  const server: Server = createServer((request, response) => {
+    if (request.method === 'GET') {
+      engine.healthCalls += 1;
+      if (engine.health !== 'hang') response.writeHead(engine.health).end('{}');
+      return;
+    }
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const { input } = JSON.parse(Buffer.concat(chunks).toString()) as { input: PolicyInput };
+      engine.asked.push({ path: request.url ?? '', input });
+      const chosen = typeof engine.reply === 'function' ? engine.reply(input) : engine.reply;
+      if (chosen === 'hang') return;
+      if (typeof chosen === 'number') response.writeHead(chosen).end();
+      else response.end('text' in chosen ? String(chosen.text) : JSON.stringify(chosen));
+    });
+  });
+  server.on('connection', (socket: Socket) => {
+    engine.connections += 1;
+    sockets.add(socket);
+    socket.on('error', () => undefined).once('close', () => sockets.delete(socket));
+  });
+  const listen = (port: number) => new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  await listen(0);
+  const { port } = server.address() as AddressInfo;
+  const engine: FakeEngine = {
+    url: `http://127.0.0.1:${port}`,
+    asked: [],
+    healthCalls: 0,
+    connections: 0,
+    reply,
+    health: 200,
+    dropConnections: () => sockets.forEach((socket) => socket.destroy()),
+    stop: async () => {
+      for (const socket of sockets) socket.destroy();
+      if (server.listening) await new Promise((resolve) => server.close(resolve));
+    },
+    restart: () => listen(port),
+  };
+  return engine;
+}
