@@ -80,6 +80,22 @@ test('the Kubernetes store needs a cluster', () => {
   });
 });
 
+test.each(['with space', 'line feed at the end\n', 'schlüssel'])(
+  'an admin key that no header can carry is refused unseen: %j',
+  (key) => {
+    expect(readConfig({ PLATFORM_ADMIN_KEY: key })).toEqual({
+      ok: false,
+      problems: [
+        {
+          name: 'PLATFORM_ADMIN_KEY',
+          value: '[secret]',
+          wanted: 'a key of visible ASCII characters without spaces, or unset',
+        },
+      ],
+    });
+  },
+);
+
 test('all problems are reported at once, secrets hidden', () => {
   expect(
     readConfig({

@@ -2,6 +2,7 @@ import {
   integer,
   LOG_FIELDS,
   LOG_SUMMARIES,
+  optionalHeaderSecret,
   optionalOneOf,
   optionalSecret,
   optionalText,
@@ -46,7 +47,7 @@ const dnsLabel = (fallback: string): EnvField<string> => ({
 export const CONTROL_PLANE_FIELDS = {
   ...LOG_FIELDS,
   PORT: port(8080),
-  PLATFORM_ADMIN_KEY: optionalSecret(),
+  PLATFORM_ADMIN_KEY: optionalHeaderSecret,
   JWT_SECRET: optionalSecret(JWT_SECRET_MINIMUM),
   STORE,
   DATA_DIR: text('./data'),

@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -101,6 +101,17 @@ test('a data directory that cannot be used ends the process with exit code 1 and
   expect(await exit).toBe(1);
   expect(log()).toContain(`(DATA_DIR) cannot be opened`);
 });
+
+(existsSync('/proc/self') ? test : test.skip)(
+  'a data directory on a file system that takes no folder ends the process too, instead of holding it',
+  async () => {
+    const { child, exit, log } = run({ PORT: String(await freePort()), DATA_DIR: '/proc/nowhere/data' });
+    const held = setTimeout(() => child.kill('SIGKILL'), 10_000);
+    expect(await exit).toBe(1);
+    clearTimeout(held);
+    expect(log()).toContain(`(DATA_DIR) cannot be opened`);
+  },
+);
 
 test('a port that is taken ends the process with exit code 1', async () => {
   const server = createServer().listen(0, '0.0.0.0');

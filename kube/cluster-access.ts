@@ -30,13 +30,13 @@ export interface TlsOptions {
 export function loadClusterAccess(path: string | null): ClusterAccess {
   const config = new KubeConfig();
   if (path === null) config.loadFromCluster();
-  else config.loadFromFile(path);
+  else loadFile(config, path);
   const cluster = config.getCurrentCluster();
   if (!cluster?.server || cluster.server.includes('undefined'))
     throw new Error(
       path === null
         ? 'this process does not run in a pod with a ServiceAccount; set KUBECONFIG to a kubeconfig file'
-        : `the kubeconfig ${path} names no cluster in its current context`,
+        : `KUBECONFIG ${path} names no cluster in its current context`,
     );
   if (cluster.proxyUrl) throw new Error('proxy-url in a kubeconfig is not supported');
   return {
@@ -44,6 +44,14 @@ export function loadClusterAccess(path: string | null): ClusterAccess {
     namespace: config.getContextObject(config.getCurrentContext())?.namespace ?? null,
     credentials: () => readCredentials(config),
   };
+}
+
+function loadFile(config: KubeConfig, path: string): void {
+  try {
+    config.loadFromFile(path);
+  } catch (cause) {
+    throw new Error(`KUBECONFIG ${path} cannot be read`, { cause });
+  }
 }
 
 async function readCredentials(config: KubeConfig): Promise<Credentials> {

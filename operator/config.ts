@@ -1,3 +1,4 @@
+import { isDnsLabel, isDnsSubdomain } from '../core/injection/names.ts';
 import {
   flag,
   LOG_FIELDS,
@@ -14,12 +15,20 @@ import {
 
 type ValueOf<F> = F extends EnvField<infer T> ? T : never;
 
+const optionalName = (what: string, accepts: (raw: string) => boolean): EnvField<string | null> => ({
+  wanted: `${what}, or unset`,
+  parse: (raw) => {
+    if (raw === undefined) return { ok: true, value: null };
+    return accepts(raw) ? { ok: true, value: raw } : { ok: false };
+  },
+});
+
 /** Every variable of the operator; the reference page is generated from this table. */
 export const OPERATOR_FIELDS = {
   ...LOG_FIELDS,
   PORT: port(8081),
-  POD_NAMESPACE: optionalText,
-  POD_NAME: optionalText,
+  POD_NAMESPACE: optionalName('a namespace (a DNS label)', isDnsLabel),
+  POD_NAME: optionalName('the name of a pod', isDnsSubdomain),
   LEADER_ELECT: flag(true),
   KUBECONFIG: optionalText,
 } as const;

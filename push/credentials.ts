@@ -19,10 +19,19 @@ export type Credentials =
 const MAX_TOKEN_LENGTH = 16_384;
 
 export async function readTokenFile(path: string): Promise<string> {
-  const token = (await readFile(path, 'utf8')).trim();
+  const token = (await readText('token', path)).trim();
   if (token === '') throw new Error(`the token file ${path} is empty`);
   if (token.length > MAX_TOKEN_LENGTH) throw new Error(`the token file ${path} holds no token`);
   return token;
+}
+
+/** Rejects with what the file is for: the reason is all that a log shows. */
+export async function readText(what: 'token' | 'CA', path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (cause) {
+    throw new Error(`the ${what} file ${path} cannot be read`, { cause });
+  }
 }
 
 export interface KeyLifetime {

@@ -305,7 +305,19 @@ describe('credentials of the sender', () => {
     expect(plane.received).toEqual([]);
     expect(log[0]?.[2]).toMatchObject({
       kind: 'failed',
-      reason: "ENOENT: no such file or directory, open '/nonexistent/token'",
+      reason:
+        "the token file /nonexistent/token cannot be read (ENOENT: no such file or directory, open '/nonexistent/token')",
+    });
+  });
+
+  test('a CA file that is missing is a failed push, and says so', async () => {
+    aSender({ caFile: '/nonexistent/ca.pem' }).start();
+    await clock.nextSleep();
+    expect(plane.received).toEqual([]);
+    expect(log[0]?.[2]).toMatchObject({
+      kind: 'failed',
+      reason:
+        "the CA file /nonexistent/ca.pem cannot be read (ENOENT: no such file or directory, open '/nonexistent/ca.pem')",
     });
   });
 

@@ -1,6 +1,6 @@
-import { readFile } from 'node:fs/promises';
 import { types } from 'node:util';
 import type { HeartbeatReply } from '../core/heartbeat/heartbeat.ts';
+import { readText } from './credentials.ts';
 import { parseReply } from './parse-reply.ts';
 import { postJson, type PostReply } from './post-json.ts';
 import { parseRetryAfter } from './schedule.ts';
@@ -78,7 +78,7 @@ export async function renewKey(request: AuthorizedRequest): Promise<RenewalOutco
 async function post(request: AuthorizedRequest, path: string, body: string | null): Promise<PostReply> {
   const { endpoint, bearer, signal } = request;
   // Read each time: a control plane's CA is rotated under a running process.
-  const ca = endpoint.caFile === null ? null : await readFile(endpoint.caFile, 'utf8');
+  const ca = endpoint.caFile === null ? null : await readText('CA', endpoint.caFile);
   const base = endpoint.base.href.endsWith('/') ? endpoint.base : new URL(`${endpoint.base.href}/`);
   return postJson({ url: new URL(path, base), bearer, body, ca, timeoutMs: endpoint.timeoutMs, signal });
 }

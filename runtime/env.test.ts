@@ -93,6 +93,7 @@ describe('readEnv', () => {
     ['URL', 'ftp://x'],
     ['URL', 'localhost:8000'],
     ['OTHER', 'file:///etc'],
+    ['OTHER', 'https://user:password@host'],
     ['SIZE', '11'],
     ['SIZE', '2.5'],
     ['LIMIT', 'none'],
@@ -103,6 +104,20 @@ describe('readEnv', () => {
       ok: false,
       problems: [{ name, value, wanted: fields[name as keyof typeof fields].wanted }],
     });
+  });
+
+  test.each([
+    ['ftp://user:hunter2@host/x', 'ftp://[secret]@host/x'],
+    ['http://hunter2@host', 'http://[secret]@host'],
+    ['http://u:a@b:hunter2@host', 'http://[secret]@host'],
+    ['line\nfeed \u001b[31mred', 'line\\nfeed \\u001b[31mred'],
+    ['x'.repeat(201), `${'x'.repeat(200)}…`],
+  ])('shows the wrong value %j on one line, without a password', (value, shown) => {
+    const result = readEnv({ PORT: value }, fields);
+    if (result.ok) throw new Error('the environment is wrong');
+    expect(describeProblems(result.problems)).toBe(
+      `PORT=${shown}: must be an integer from 1 to 65535 (default 4000)`,
+    );
   });
 
   test('reports all problems at once and never shows a secret', () => {

@@ -43,9 +43,23 @@ export function readEnv<T extends object>(env: Environment, fields: EnvFields<T>
   return problems.length > 0 ? { ok: false, problems } : { ok: true, config: config as T };
 }
 
-/** The lines that a process prints before it ends with exit code 1. */
+/** The lines that a process prints before it ends with exit code 1: one for each problem, whatever a value holds. */
 export function describeProblems(problems: readonly EnvProblem[]): string {
-  return problems.map((problem) => `${problem.name}=${problem.value}: must be ${problem.wanted}`).join('\n');
+  return problems
+    .map((problem) => `${problem.name}=${shown(problem.value)}: must be ${problem.wanted}`)
+    .join('\n');
+}
+
+/** Longest value that is printed whole, in characters. */
+const MAX_SHOWN = 200;
+
+/** A URL without its password, control characters as escapes, a file that somebody pasted cut. */
+function shown(value: string): string {
+  const harmless = value
+    .replaceAll(/\/\/[^/?#\s]*@/g, '//[secret]@')
+    // eslint-disable-next-line no-control-regex -- control characters are what this is about
+    .replaceAll(/[\u0000-\u001f\u007f-\u009f]/g, (character) => JSON.stringify(character).slice(1, -1));
+  return harmless.length > MAX_SHOWN ? `${harmless.slice(0, MAX_SHOWN)}…` : harmless;
 }
 
 const INTEGER = /^-?\d{1,15}$/;
@@ -105,16 +119,20 @@ export function flag(fallback: boolean): EnvField<boolean> {
   };
 }
 
+/** Credentials in a URL would be logged with it, and some clients drop them: they are refused. */
 function parseHttpUrl(raw: string): URL | null {
   const url = URL.parse(raw);
-  return url !== null && (url.protocol === 'http:' || url.protocol === 'https:') && url.hostname !== ''
-    ? url
-    : null;
+  const accepted =
+    url !== null &&
+    (url.protocol === 'http:' || url.protocol === 'https:') &&
+    url.hostname !== '' &&
+    url.username + url.password === '';
+  return accepted ? url : null;
 }
 
 export function httpUrl(fallback: string): EnvField<URL> {
   return {
-    wanted: `a URL with the http: or https: protocol (default ${fallback})`,
+    wanted: `a URL with the http: or https: protocol, without credentials (default ${fallback})`,
     parse: (raw) => {
       const value = parseHttpUrl(raw ?? fallback);
       return value === null ? { ok: false } : { ok: true, value };
@@ -123,7 +141,7 @@ export function httpUrl(fallback: string): EnvField<URL> {
 }
 
 export const optionalHttpUrl: EnvField<URL | null> = {
-  wanted: 'a URL with the http: or https: protocol, or unset',
+  wanted: 'a URL with the http: or https: protocol, without credentials, or unset',
   parse: (raw) => {
     if (raw === undefined) return { ok: true, value: null };
     const value = parseHttpUrl(raw);
@@ -138,6 +156,16 @@ export function text(fallback: string): EnvField<string> {
 export const optionalText: EnvField<string | null> = {
   wanted: 'text, or unset',
   parse: (raw) => ({ ok: true, value: raw ?? null }),
+};
+
+/** A secret that travels in a header. A line feed at its end, as `echo` leaves one in a Secret, would fail every request. */
+export const optionalHeaderSecret: EnvField<Secret | null> = {
+  wanted: 'a key of visible ASCII characters without spaces, or unset',
+  secret: true,
+  parse: (raw) => {
+    if (raw === undefined) return { ok: true, value: null };
+    return /^[\x21-\x7e]+$/.test(raw) ? { ok: true, value: new Secret(raw) } : { ok: false };
+  },
 };
 
 export function optionalSecret(minimumLength = 1): EnvField<Secret | null> {

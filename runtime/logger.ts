@@ -47,9 +47,11 @@ function unfoldErrors(entry: winston.Logform.TransformableInfo): winston.Logform
 /** An error with its chain of causes in one line; no stack, since the code and the message say where it belongs. */
 export function describeError(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  const code = 'code' in error && typeof error.code === 'string' ? `${error.code}: ` : '';
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
+  const message = error.message || error.name;
   const cause = error.cause === undefined ? '' : ` (${describeError(error.cause)})`;
-  return `${code}${error.message || error.name}${cause}`;
+  // System errors already begin with their code.
+  return `${message.includes(code) ? message : `${code}: ${message}`}${cause}`;
 }
 
 function textLine(entry: winston.Logform.TransformableInfo): string {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { watch, type FSWatcher } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { describeProblem } from '../core/manifest/describe-problem.ts';
 import type { Manifest, ManifestProblem } from '../core/manifest/manifest.ts';
 import { MAX_MANIFEST_BYTES, parseManifest } from '../core/manifest/parse-manifest.ts';
 
@@ -22,6 +23,13 @@ export async function loadManifestFile(path: string): Promise<LoadedManifest> {
   if (!parsed.ok) return { ok: false, file: path, problems: parsed.problems };
   const hash = createHash('sha256').update(read.bytes).digest('hex');
   return { ok: true, file: path, manifest: parsed.manifest, hash, text };
+}
+
+/** One line for each problem; a file without text has no line and no column. */
+export function describeRefusal(loaded: LoadedManifest & { ok: false }): string[] {
+  return loaded.problems.map((problem) =>
+    loaded.unreadable === true ? `${loaded.file}: ${problem.message}` : describeProblem(loaded.file, problem),
+  );
 }
 
 function refused(file: string, message: string): LoadedManifest {

@@ -135,7 +135,7 @@ const ACCESS: Readonly<Record<string, string>> = {
 };
 
 function controlPlaneContext(): ControlPlaneContext {
-  const config = readConfig({ PLATFORM_ADMIN_KEY: 'a key that nobody sends' });
+  const config = readConfig({ PLATFORM_ADMIN_KEY: 'a-key-that-nobody-sends' });
   if (!config.ok) throw new Error('the defaults of the control plane are not valid');
   return createContext({
     config: config.config,

@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { hostname } from 'node:os';
 import type { AgentEnvironment } from '../probe/gather.ts';
@@ -41,6 +42,7 @@ export interface ContextInput {
 /** Reads the manifest and the kept proofs and wires the rest; rejects when one of them is not valid. */
 export async function createContext({ config, env, logger, clock }: ContextInput): Promise<SidecarContext> {
   const stopping = new AbortController();
+  await requireFolder('PLATFORM_SECRET_DIR', config.PLATFORM_SECRET_DIR);
   // The proofs first: a manifest that is read is also watched.
   const proofs = await ProofStore.open(config.PROOF_STORE_PATH);
   const manifest = await CurrentManifest.load(config.MANIFEST_PATH, logger, stopping.signal);
@@ -74,6 +76,15 @@ export async function createContext({ config, env, logger, clock }: ContextInput
     isDraining: false,
     stopping,
   };
+}
+
+/** Without it, every secret would look as if it alone were missing. */
+async function requireFolder(variable: string, path: string | null): Promise<void> {
+  if (path === null) return;
+  const found = await stat(path).catch((cause: unknown) => {
+    throw new Error(`${variable} ${path} cannot be read`, { cause });
+  });
+  if (!found.isDirectory()) throw new Error(`${variable} ${path} is no folder`);
 }
 
 /** In a cluster the injector tells the names of the agent's variables; elsewhere this process shares the agent's environment. */

@@ -96,6 +96,8 @@ describe('a wrong environment ends the process with exit code 1 and names the va
     ['UPSTREAM_TIMEOUT_MS', '-1', 'an integer from 1'],
     ['PROXY_PORT', 'four', 'an integer from 1 to 65535'],
     ['CONTROL_PLANE_PORT', '40.01', 'an integer from 1 to 65535'],
+    ['BIND_ADDRESS', 'nowhere', 'an IP address'],
+    ['AGENT_NAME', 'Shop', 'a DNS label'],
     ['CONTROL_ACCESS', 'everyone', 'one of any, local'],
     ['AGENT_ENV_NAMES', 'A=1', 'names separated by commas'],
     ['AUDIT_RING_SIZE', '0', 'an integer from 1 to 100000'],
@@ -113,6 +115,19 @@ describe('a wrong environment ends the process with exit code 1 and names the va
     expect(await started.exit()).toBe(1);
     expect(started.output()).toContain(`${name}=${value}: must be `);
     expect(started.output()).toContain(wanted);
+  });
+
+  test.each([
+    ['MANIFEST_PATH', '/nowhere/agent.yaml', 'is no valid manifest'],
+    ['PROOF_STORE_PATH', '/nowhere/proofs.json', 'cannot be written'],
+    ['PLATFORM_SECRET_DIR', '/nowhere', 'cannot be read'],
+    ['PLATFORM_SECRET_DIR', '/dev/null', 'is no folder'],
+  ])('%s=%s %s', async (name, value, why) => {
+    const manifest = join(folder, 'agent.yaml');
+    await writeFile(manifest, manifestText());
+    const started = run({ MANIFEST_PATH: manifest, [name]: value });
+    expect(await started.exit()).toBe(1);
+    expect(started.output()).toContain(`${name} ${value} ${why}`);
   });
 
   test('and all of them at once', async () => {
@@ -136,7 +151,7 @@ describe('a manifest that cannot be used ends the process with exit code 1', () 
   test('when it is missing', async () => {
     const started = run({ MANIFEST_PATH: join(folder, 'none.yaml') });
     expect(await started.exit()).toBe(1);
-    expect(started.output()).toContain(`${join(folder, 'none.yaml')}:1:1 does not exist`);
+    expect(started.output()).toContain(`${join(folder, 'none.yaml')}: does not exist`);
   });
 
   test('when it is wrong, with every problem and its place', async () => {

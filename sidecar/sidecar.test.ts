@@ -1,4 +1,5 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { ask, until } from '../testing/proxy-rig.ts';
@@ -540,7 +541,9 @@ describe('proofs', () => {
   });
 
   test('that cannot be kept are not taken', async () => {
-    await start({ env: { PROOF_STORE_PATH: '/nowhere/proofs.json' } });
+    const folder = await mkdtemp(join(tmpdir(), 'proofs-'));
+    await start({ env: { PROOF_STORE_PATH: join(folder, 'proofs.json') } });
+    await rm(folder, { recursive: true });
     expect((await rig.control('/proof/rule/MEM-01', json(submission))).status).toBe(500);
     expect(await rig.report('/proof')).toEqual([]);
   });

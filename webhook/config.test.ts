@@ -91,3 +91,18 @@ test('values that are fine alone and wrong together are all named', () => {
     ],
   });
 });
+
+test('values that are wrong by themselves hide none that are wrong together', () => {
+  const result = readConfig({
+    ...IMAGE,
+    PORT: 'x',
+    SIDECAR_CPU_REQUEST: '2',
+    SIDECAR_MEMORY_REQUEST: '1Gi',
+    SIDECAR_MEMORY_LIMIT: 'much',
+  });
+  expect(result.ok ? [] : result.problems.map(({ name, value }) => [name, value])).toEqual([
+    ['PORT', 'x'],
+    ['SIDECAR_MEMORY_LIMIT', 'much'],
+    ['SIDECAR_CPU_REQUEST', '2'],
+  ]);
+});

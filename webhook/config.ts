@@ -102,28 +102,34 @@ const MODES = ['off', 'track', 'enforce'] as const;
 /** The webhook's environment; wrong values, and values that are wrong together, are all reported at once. */
 export function readConfig(env: Environment): ConfigResult<WebhookConfig> {
   const result = readEnv(env, WEBHOOK_FIELDS as EnvFields<WebhookConfig>);
-  if (!result.ok) return result;
-  const problems = wrongTogether(result.config);
-  return problems.length > 0 ? { ok: false, problems } : result;
+  const problems = [...(result.ok ? [] : result.problems), ...wrongTogether(env)];
+  return !result.ok || problems.length > 0 ? { ok: false, problems } : result;
 }
 
-function wrongTogether(config: WebhookConfig): EnvProblem[] {
-  const problems: EnvProblem[] = [];
-  for (const resource of ['CPU', 'MEMORY'] as const) {
-    const request = config[`SIDECAR_${resource}_REQUEST`];
-    const limit = config[`SIDECAR_${resource}_LIMIT`];
-    if ((parseQuantity(request) ?? 0) > (parseQuantity(limit) ?? 0))
-      problems.push({
-        name: `SIDECAR_${resource}_REQUEST`,
-        value: request,
-        wanted: `at most SIDECAR_${resource}_LIMIT, which is ${limit}`,
-      });
-  }
-  if (MODES.indexOf(config.POLICY_MODE) < MODES.indexOf(config.POLICY_MINIMUM_MODE))
-    problems.push({
-      name: 'POLICY_MODE',
-      value: config.POLICY_MODE,
-      wanted: `at least POLICY_MINIMUM_MODE, which is ${config.POLICY_MINIMUM_MODE}`,
-    });
-  return problems;
+/** Each may be fine alone; a pair of which one is wrong by itself is not held against each other. */
+const ORDERED = [
+  ['SIDECAR_CPU_REQUEST', 'at most', 'SIDECAR_CPU_LIMIT'],
+  ['SIDECAR_MEMORY_REQUEST', 'at most', 'SIDECAR_MEMORY_LIMIT'],
+  ['POLICY_MODE', 'at least', 'POLICY_MINIMUM_MODE'],
+] as const;
+
+function wrongTogether(env: Environment): EnvProblem[] {
+  return ORDERED.flatMap(([name, order, other]) => {
+    const [value, bound] = [valueOf(env, name), valueOf(env, other)];
+    if (value === null || bound === null) return [];
+    const difference = sizeOf(value) - sizeOf(bound);
+    const isWrong = order === 'at most' ? difference > 0 : difference < 0;
+    return isWrong ? [{ name, value, wanted: `${order} ${other}, which is ${bound}` }] : [];
+  });
+}
+
+/** null: wrong by itself. */
+function valueOf(env: Environment, name: (typeof ORDERED)[number][0 | 2]): string | null {
+  const parsed = WEBHOOK_FIELDS[name].parse(env[name] === '' ? undefined : env[name]);
+  return parsed.ok ? parsed.value : null;
+}
+
+function sizeOf(value: string): number {
+  const mode = MODES.findIndex((each) => each === value);
+  return mode === -1 ? (parseQuantity(value) ?? 0) : mode;
 }

@@ -1,6 +1,5 @@
-import { describeProblem } from '../../core/manifest/describe-problem.ts';
 import { MANIFEST_SCHEMA } from '../../core/manifest/schema.ts';
-import type { LoadedManifest } from '../../runtime/manifest-file.ts';
+import { describeRefusal, type LoadedManifest } from '../../runtime/manifest-file.ts';
 import { done, failed, json, type Rendered } from '../rendered.ts';
 
 /** `validate <file>`: valid or every problem with its place. */
@@ -21,7 +20,9 @@ function renderProblems(loaded: LoadedManifest & { ok: false }): Rendered {
 
 /** One line for each problem, as every command that needs a valid manifest shows them. */
 export function problemLines(loaded: LoadedManifest & { ok: false }): string {
-  return loaded.problems.map((problem) => `${describeProblem(loaded.file, problem)}\n`).join('');
+  return describeRefusal(loaded)
+    .map((line) => `${line}\n`)
+    .join('');
 }
 
 function validationOf(loaded: LoadedManifest): Record<string, unknown> {

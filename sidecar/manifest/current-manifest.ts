@@ -1,7 +1,11 @@
-import { describeProblem } from '../../core/manifest/describe-problem.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';
 import type { Logger } from '../../runtime/logger.ts';
-import { loadManifestFile, watchManifestFile, type LoadedManifest } from '../../runtime/manifest-file.ts';
+import {
+  loadManifestFile,
+  describeRefusal,
+  watchManifestFile,
+  type LoadedManifest,
+} from '../../runtime/manifest-file.ts';
 
 type GoodManifest = LoadedManifest & { ok: true };
 
@@ -21,8 +25,8 @@ export class CurrentManifest {
   static async load(path: string, logger: Logger, signal: AbortSignal): Promise<CurrentManifest> {
     const loaded = await loadManifestFile(path);
     if (!loaded.ok) {
-      for (const problem of loaded.problems) logger.error(describeProblem(path, problem));
-      throw new Error(`the manifest is not valid: ${countOf(loaded.problems)} in ${path}`);
+      for (const line of describeRefusal(loaded)) logger.error(line);
+      throw new Error(`MANIFEST_PATH ${path} is no valid manifest: ${countOf(loaded.problems)}`);
     }
     const current = new CurrentManifest(loaded, logger);
     watchManifestFile(path, { current: loaded, onChange: (changed) => current.#take(changed), signal });
@@ -54,12 +58,10 @@ export class CurrentManifest {
       this.#invalid = null;
       this.#logger.info('takes the changed manifest', { file: loaded.file, hash: loaded.hash });
     } else {
-      const [first] = loaded.problems;
-      const described = first === undefined ? '' : describeProblem(loaded.file, first);
-      const more = loaded.problems.length > 1 ? ` (and ${loaded.problems.length - 1} more)` : '';
-      this.#invalid = described + more;
-      for (const problem of loaded.problems)
-        this.#logger.warn('keeps the last good manifest', { problem: describeProblem(loaded.file, problem) });
+      const lines = describeRefusal(loaded);
+      const more = lines.length > 1 ? ` (and ${lines.length - 1} more)` : '';
+      this.#invalid = `${lines[0] ?? ''}${more}`;
+      for (const problem of lines) this.#logger.warn('keeps the last good manifest', { problem });
     }
     for (const listener of this.#listeners) listener();
   }

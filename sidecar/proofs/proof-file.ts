@@ -1,4 +1,5 @@
-import { open, readFile, rename } from 'node:fs/promises';
+import { access, constants, open, readFile, rename } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import type { ProofRecord } from '../../core/proof/proof.ts';
 import { integer, isoTime, list, object, parseWith, text } from '../../core/untrusted/fields.ts';
 
@@ -15,14 +16,18 @@ const record = object<Omit<ProofRecord, 'expiresAt' | 'expired'>, { expiresAt: s
 );
 const kept = object<KeptProofs>({ revision: integer({ min: 0 }), proofs: list(record, { max: 200 }) });
 
-/** Reads a proof file; one that does not exist is empty. Throws when it is no proof file: it would be overwritten. */
+/** Reads a proof file; one that does not exist is empty. Throws when it is no proof file, since it would be overwritten, or could not be. */
 export async function readProofFile(path: string): Promise<KeptProofs> {
+  // The file is replaced by renaming, so it is the folder that must take new files.
+  await access(dirname(path), constants.W_OK).catch((cause: unknown) => {
+    throw new Error(`PROOF_STORE_PATH ${path} cannot be written`, { cause });
+  });
   let content: string;
   try {
     content = await readFile(path, 'utf8');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { revision: 0, proofs: [] };
-    throw new Error('PROOF_STORE_PATH cannot be read', { cause: error });
+    throw new Error(`PROOF_STORE_PATH ${path} cannot be read`, { cause: error });
   }
   const parsed = parseWith(kept, jsonOf(content));
   if (parsed.ok) return parsed.value;

@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
@@ -100,9 +100,21 @@ describe('the file', () => {
     expect(await readFile(path, 'utf8')).toBe(content);
   });
 
+  test.each([
+    ['a folder that is not there', 'nowhere/proofs.json', 'cannot be written'],
+    ['a file in the place of its folder', 'file/proofs.json', 'cannot be read'],
+    ['a folder', '.', 'cannot be read'],
+  ])('in %s stops the start and names PROOF_STORE_PATH', async (_title, name, why) => {
+    await writeFile(join(folder, 'file'), '');
+    const path = join(folder, name);
+    await expect(ProofStore.open(path)).rejects.toThrow(`PROOF_STORE_PATH ${path} ${why}`);
+  });
+
   test('that cannot be written rejects the change, and the next one is tried again', async () => {
     const path = join(folder, 'sub', 'proofs.json');
+    await mkdir(join(folder, 'sub'));
     const store = await ProofStore.open(path);
+    await rm(join(folder, 'sub'), { recursive: true });
     await expect(store.put(proof('MEM-01'))).rejects.toThrow('ENOENT');
     expect(held(store)).toEqual([]);
     await writeFile(join(folder, 'sub'), '');

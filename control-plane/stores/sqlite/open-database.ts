@@ -1,5 +1,5 @@
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { migrate } from './migrations.ts';
 
@@ -14,7 +14,7 @@ export function openDatabase(directory: string): DatabaseSync {
   let database: DatabaseSync | undefined;
   try {
     // Not readable for others: it holds the reports of every agent.
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    makeFolder(directory);
     database = new DatabaseSync(path, { enableForeignKeyConstraints: true, timeout: 5_000 });
     database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;');
     migrate(database);
@@ -22,6 +22,22 @@ export function openDatabase(directory: string): DatabaseSync {
   } catch (error) {
     database?.close();
     throw new Error(`the database ${path} (DATA_DIR) cannot be opened`, { cause: error });
+  }
+}
+
+/**
+ * Not by `recursive`: where a file system refuses a folder with ENOENT (as /proc does), Node.js 24 tries for ever, and
+ * hears no signal meanwhile.
+ */
+function makeFolder(path: string): void {
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' && dirname(path) !== path) {
+      makeFolder(dirname(path));
+      mkdirSync(path, { mode: 0o700 });
+    } else if (code !== 'EEXIST' || !statSync(path).isDirectory()) throw error;
   }
 }
 
