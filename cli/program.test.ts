@@ -146,16 +146,16 @@ describe('platform validate', () => {
   });
 
   test.each<[string, () => void, Rendered]>([
-    ['missing', () => undefined, { output: '', errors: 'agent.yaml:1:1 does not exist\n', exitCode: 1 }],
+    ['missing', () => undefined, { output: '', errors: 'agent.yaml: does not exist\n', exitCode: 1 }],
     [
       'a folder',
       () => mkdirSync(join(cwd, 'agent.yaml')),
-      { output: '', errors: 'agent.yaml:1:1 is a folder, not a file\n', exitCode: 1 },
+      { output: '', errors: 'agent.yaml: is a folder, not a file\n', exitCode: 1 },
     ],
     [
       'binary',
       () => write('agent.yaml', Buffer.from([0x7f, 0x45, 0x4c, 0x46, 0, 1])),
-      { output: '', errors: 'agent.yaml:1:1 is no text file: a manifest is UTF-8 text\n', exitCode: 1 },
+      { output: '', errors: 'agent.yaml: is no text file: a manifest is UTF-8 text\n', exitCode: 1 },
     ],
     [
       'empty',
@@ -248,7 +248,7 @@ describe('platform init', () => {
     write('agent.yaml', 'mine');
     expect(await platform('init --yes')).toEqual({
       output: '',
-      errors: 'agent.yaml: is already there and stays as it is: nothing was written\n',
+      errors: 'agent.yaml is already there: nothing was written\n',
       exitCode: 1,
     });
     expect(written()).toBe('mine');
@@ -264,7 +264,7 @@ describe('platform init', () => {
   test('says why it cannot write', async () => {
     write('file', '');
     expect((await platform('init file/below --yes')).errors).toBe(
-      'file/below/agent.yaml: cannot be written: a part of its path is no folder\n',
+      'file/below/agent.yaml cannot be written: a part of its path is no folder\n',
     );
   });
 });

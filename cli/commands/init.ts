@@ -38,7 +38,7 @@ export async function init(dir: string, options: { yes: boolean }, context: CliC
     // wx: the check and the write are one step, so that nothing can come between them.
     await writeFile(file, text, { flag: 'wx' });
   } catch (error) {
-    return failed(`${shownFile}: ${refusalOf(error)}\n`);
+    return failed(`${shownFile} ${refusalOf(error)}\n`);
   }
   return done(
     `wrote ${shownFile}\nnext: platform validate ${shownFile}, then platform health ${shownFile}\n`,
@@ -47,7 +47,7 @@ export async function init(dir: string, options: { yes: boolean }, context: CliC
 
 function refusalOf(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;
-  if (code === 'EEXIST') return 'is already there and stays as it is: nothing was written';
+  if (code === 'EEXIST') return 'is already there: nothing was written';
   if (code === 'ENOTDIR') return 'cannot be written: a part of its path is no folder';
   if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS')
     return 'cannot be written: permission denied';

@@ -8,7 +8,12 @@ export function describeProblem(file: string, problem: ManifestProblem): string 
   return `${file}:${line}:${column}${where} ${message}${meant}`;
 }
 
-/** A suggestion may bring its own quotes: the ones that the YAML value needs. */
+/** As it is to be written: a suggestion brings the quotes that its YAML value needs, and a number or a flag has none. */
 function quoted(suggestion: string): string {
-  return suggestion.startsWith('"') ? suggestion : JSON.stringify(suggestion);
+  return suggestion.startsWith('"') || isPlainYaml(suggestion) ? suggestion : JSON.stringify(suggestion);
+}
+
+/** Whether YAML reads the text, without quotes, as a number or a flag. */
+export function isPlainYaml(text: string): boolean {
+  return /^(?:true|false|-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)$/.test(text);
 }

@@ -121,21 +121,21 @@ describe('a document that is no manifest', () => {
       'an older version of the format, whatever else it has',
       'apiVersion: platform.io/v1alpha1\nkind: PlatformAgent\nspec: { old: true }\n',
       [
-        '1:13 apiVersion | "platform.io/v1alpha1" is an older version of the manifest; run "platform migrate" on the file => platform.io/v1',
+        '1:13 apiVersion | "platform.io/v1alpha1" is an older version of the manifest, which this version does not read => platform.io/v1',
       ],
     ],
     [
       'an agentspec manifest',
       'kind: AgentSpec\napiVersion: agentspec.io/v1\n',
       [
-        '2:13 apiVersion | "agentspec.io/v1" is an agentspec manifest; run "platform migrate" on the file => platform.io/v1',
+        '2:13 apiVersion | "agentspec.io/v1" is an agentspec manifest, which this version does not read => platform.io/v1',
       ],
     ],
     [
       'a legacy agentspec manifest',
       'apiVersion: agentspec/v1alpha1\nkind: AgentSpec\n',
       [
-        '1:13 apiVersion | "agentspec/v1alpha1" is an agentspec manifest; run "platform migrate" on the file => platform.io/v1',
+        '1:13 apiVersion | "agentspec/v1alpha1" is an agentspec manifest, which this version does not read => platform.io/v1',
       ],
     ],
     [

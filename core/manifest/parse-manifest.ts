@@ -67,8 +67,8 @@ function inOrder(problems: readonly ManifestProblem[]): ManifestProblem[] {
   return [...sorted.slice(0, MAX_PROBLEMS), { ...last, path: '', message: `and ${rest} more problems` }];
 }
 
-/** Formats that `platform migrate` lifts, with the kind that each of them has. */
-const MIGRATABLE = new Map([
+/** Formats that are near enough to be meant. */
+const RELATED = new Map([
   ['platform.io/v1alpha1', 'an older version of the manifest'],
   ['agentspec.io/v1', 'an agentspec manifest'],
   ['agentspec/v1alpha1', 'an agentspec manifest'],
@@ -79,11 +79,11 @@ function foreignProblem(root: Located, place: Place): ManifestProblem | null {
   const [apiVersion, kind] = ['apiVersion', 'kind'].map((key) => nodeAt(root, [key])?.value);
   if (typeof apiVersion !== 'string') return null;
   const at = place(valueOffsetAt(root, ['apiVersion']));
-  const older = MIGRATABLE.get(apiVersion);
+  const older = RELATED.get(apiVersion);
   if (older !== undefined)
     return {
       path: 'apiVersion',
-      message: `${shown(apiVersion)} is ${older}; run "platform migrate" on the file`,
+      message: `${shown(apiVersion)} is ${older}, which this version does not read`,
       ...at,
       suggestion: MANIFEST_API_VERSION,
     };

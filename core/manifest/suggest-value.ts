@@ -1,3 +1,4 @@
+import { isPlainYaml } from './describe-problem.ts';
 import { nearest } from './nearest.ts';
 import { FORMATS, type SchemaNode } from './schema-node.ts';
 import { holdsPassword } from './wording.ts';
@@ -74,5 +75,6 @@ function textLike(node: SchemaNode, found: Located): string | undefined {
   if (pattern === undefined) return typeof found.value === 'string' ? undefined : JSON.stringify(source);
   const repair = REPAIRS.find(([format]) => format.pattern === pattern)?.[1];
   const repaired = repair?.(source) ?? source;
-  return new RegExp(pattern).test(repaired) && repaired !== found.value ? repaired : undefined;
+  if (!new RegExp(pattern).test(repaired) || repaired === found.value) return undefined;
+  return isPlainYaml(repaired) ? JSON.stringify(repaired) : repaired;
 }
