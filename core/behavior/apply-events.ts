@@ -1,7 +1,8 @@
 import type { AuditEntry, BehavioralEvent } from './audit-entry.ts';
 
-/** Events kept per entry, so that one request cannot fill the sidecar's memory; later ones still add to the facts. */
+/** Events and names kept per entry, so that one request cannot fill the sidecar's memory; later events still add names. */
 const MAX_EVENTS = 500;
+const MAX_NAMES = 1000;
 
 /**
  * The entry with the events recorded and their facts added to what its headers reported. A guardrail that was not
@@ -24,6 +25,5 @@ export function applyEvents(entry: AuditEntry, events: readonly BehavioralEvent[
 }
 
 function union(known: readonly string[] | undefined, added: readonly string[]): string[] {
-  const names = known ?? [];
-  return [...names, ...new Set(added.filter((name) => !names.includes(name)))];
+  return [...new Set([...(known ?? []), ...added])].slice(0, MAX_NAMES);
 }

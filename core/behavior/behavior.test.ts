@@ -184,6 +184,18 @@ describe('events of an entry', () => {
     expect(applyEvents(before, events)).toEqual({ ...before, ...recorded, ...expected });
   });
 
+  test('name at most 1000 tools and 1000 guardrails, however many batches come', () => {
+    let entry = anEntry();
+    for (let batch = 0; batch < 4; batch++) {
+      const names = Array.from({ length: 500 }, (_, i) => `n${batch * 500 + i}`);
+      const events = names.flatMap((name) => [tool(name), guardrail(name, true)]);
+      entry = applyEvents(entry, events);
+    }
+    expect(entry.toolsCalled).toHaveLength(1000);
+    expect(entry.guardrailsInvoked).toHaveLength(1000);
+    expect(entry.toolsCalled?.at(-1)).toBe('n999');
+  });
+
   test('are at most 500; later ones still say what was called', () => {
     const full = applyEvents(anEntry(), Array<BehavioralEvent>(500).fill(tool('t')));
     const over = applyEvents(full, [tool('last')]);

@@ -10,6 +10,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { AuditRing } from '../audit/ring.ts';
 import type { CurrentManifest } from '../manifest/current-manifest.ts';
 import type { ProofStore } from '../proofs/proof-store.ts';
+import { SharedRun } from './shared-run.ts';
 
 /** What one probe run found, and what follows from it. Every surface shows one of these. */
 export interface Assessment {
@@ -34,7 +35,7 @@ export interface AssessorOptions {
 /** Makes assessments on demand. Whoever asks while one is under way gets that one. */
 export class Assessor {
   readonly #options: AssessorOptions;
-  #running: Promise<Assessment> | null = null;
+  readonly #assessing = new SharedRun(() => this.#run());
   #latest: Assessment | null = null;
 
   constructor(options: AssessorOptions) {
@@ -48,16 +49,12 @@ export class Assessor {
 
   /** Takes up to six seconds where the agent hangs; rejects only when the process stops. */
   assess(): Promise<Assessment> {
-    this.#running ??= this.#run().finally(() => {
-      this.#running = null;
-    });
-    return this.#running;
+    return this.#assessing.join();
   }
 
   /** One that begins after this call, for who knows of a change. */
-  async assessAnew(): Promise<Assessment> {
-    await this.#running?.catch(() => undefined);
-    return this.assess();
+  assessAnew(): Promise<Assessment> {
+    return this.#assessing.anew();
   }
 
   async #run(): Promise<Assessment> {

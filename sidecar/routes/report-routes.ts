@@ -7,10 +7,12 @@ import { probeAgentUsage } from '../../probe/agent.ts';
 import type { Route } from '../../runtime/http-app.ts';
 import { Problem } from '../../runtime/problem.ts';
 import type { SidecarContext } from '../context.ts';
+import { SharedRun } from '../report/shared-run.ts';
 
 /** What the agent declares and does; each answer says where it knows it from. */
 export function reportRoutes(context: SidecarContext): Route[] {
   const { assessor, config, audit, manifest } = context;
+  const usageProbe = new SharedRun(() => probeAgentUsage(config.UPSTREAM_URL, context.stopping.signal));
   return [
     {
       method: 'GET',
@@ -44,7 +46,7 @@ export function reportRoutes(context: SidecarContext): Route[] {
       summary: "Tokens by model: the agent's own report, else what the audit ring counted.",
       handlers: [
         async (_request, response) => {
-          const reported = await probeAgentUsage(config.UPSTREAM_URL, context.stopping.signal);
+          const reported = await usageProbe.join();
           response.json(reported ?? ringUsageReport(audit.ring.newest()));
         },
       ],
