@@ -170,7 +170,7 @@ describe('push mode', () => {
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
     return received.map((body) => {
-      const parsed = parseHeartbeat(body);
+      const parsed = parseHeartbeat(body, { agentName: 'shop', at: new Date() });
       if (!parsed.ok) throw new Error(JSON.stringify(parsed.errors));
       return parsed.heartbeat;
     });

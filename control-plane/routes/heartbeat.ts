@@ -38,7 +38,8 @@ export function heartbeatRoutes(context: ControlPlaneContext): Route[] {
   ];
 
   async function receive(request: Request, response: Response, caller: Caller): Promise<void> {
-    const parsed = parseHeartbeat(request.body as unknown);
+    const at = clock.now();
+    const parsed = parseHeartbeat(request.body as unknown, { agentName: caller.key.name, at });
     if (!parsed.ok) {
       results.add({ result: 'invalid' });
       throw new Problem(400, 'the heartbeat is not valid', { extra: { errors: parsed.errors } });
@@ -48,7 +49,6 @@ export function heartbeatRoutes(context: ControlPlaneContext): Route[] {
       caller.kind === 'pod'
         ? { source: 'sidecar' as const, instance: caller.pod, uid: caller.uid }
         : { source: 'remote' as const, instance: heartbeat.instance };
-    const at = clock.now();
     const outcome = await store.heartbeat({ ...caller.key, ...sender, heartbeat, at });
     results.add({ result: outcome.kind });
     if (outcome.kind !== 'accepted') {

@@ -48,12 +48,14 @@ const FULL: HeartbeatInput = {
   sidecarVersion: '0.1.0',
 };
 
+const RECEIVED = { agentName: 'shop', at: new Date('2026-03-01T10:00:00.000Z') };
+
 const errorsOf = (value: unknown): string[] => {
-  const parsed = parseHeartbeat(value);
+  const parsed = parseHeartbeat(value, RECEIVED);
   return parsed.ok ? [] : parsed.errors.map(({ path, message }) => `${path}: ${message}`);
 };
 const read = (value: unknown): Heartbeat => {
-  const parsed = parseHeartbeat(value);
+  const parsed = parseHeartbeat(value, RECEIVED);
   if (!parsed.ok) throw new Error(JSON.stringify(parsed.errors));
   return parsed.heartbeat;
 };
@@ -91,8 +93,8 @@ describe('a heartbeat that is read', () => {
       sentAt: null,
       source: 'manifest-static',
       health: {
-        agentName: '',
-        timestamp: '1970-01-01T00:00:00.000Z',
+        agentName: 'shop',
+        timestamp: '2026-03-01T10:00:00.000Z',
         status: 'healthy',
         summary: { passed: 0, failed: 0, warnings: 0, skipped: 0 },
         checks: [],
@@ -244,7 +246,7 @@ describe('a heartbeat that is refused', () => {
       .map(([key, value]) => ({ ...valid, [key]: value }));
     fc.assert(
       fc.property(fc.oneof(fc.anything(), broken), (value) => {
-        expect(typeof parseHeartbeat(value).ok).toBe('boolean');
+        expect(typeof parseHeartbeat(value, RECEIVED).ok).toBe('boolean');
       }),
     );
   });

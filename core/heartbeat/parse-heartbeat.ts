@@ -116,11 +116,18 @@ const heartbeat = object({
   startedAt: nullable(isoTime),
 });
 
+/** What is known of a heartbeat before it is read. */
+export interface Received {
+  /** Whose credential came with it. */
+  agentName: string;
+  at: Date;
+}
+
 /**
  * Reads the body of a heartbeat. `health` and `gap` are required, the rest defaults, so that a plain reporter can push;
  * everything that is wrong is named. The grade is what the score says, whatever was sent.
  */
-export function parseHeartbeat(value: unknown): ParsedHeartbeat {
+export function parseHeartbeat(value: unknown, received: Received): ParsedHeartbeat {
   const parsed = parseWith(heartbeat, value);
   if (!parsed.ok) return parsed;
   const sent = parsed.value;
@@ -130,7 +137,7 @@ export function parseHeartbeat(value: unknown): ParsedHeartbeat {
     heartbeat: {
       ...sent,
       source: told,
-      health: healthOf(sent.health, sent.sentAt),
+      health: healthOf(sent.health, sent.sentAt, received),
       gap: gapOf(sent.gap, told),
       // A sender of another version may know rules that are not known here.
       proof: sent.proof.filter((record) => isRuleId(record.ruleId)),
@@ -140,10 +147,10 @@ export function parseHeartbeat(value: unknown): ParsedHeartbeat {
 
 type Sent<F> = F extends Field<infer T> ? T : never;
 
-function healthOf(sent: Sent<typeof health>, sentAt: string | null): HealthReport {
+function healthOf(sent: Sent<typeof health>, sentAt: string | null, received: Received): HealthReport {
   return {
-    agentName: sent.agentName ?? '',
-    timestamp: sent.timestamp ?? sentAt ?? new Date(0).toISOString(),
+    agentName: sent.agentName ?? received.agentName,
+    timestamp: sent.timestamp ?? sentAt ?? received.at.toISOString(),
     status: STATUS[sent.status],
     summary: sent.summary ?? summaryOf(sent.checks),
     checks: sent.checks,

@@ -84,7 +84,7 @@ test('the first heartbeat goes at once and tells what the routes show', async ()
   const [{ heartbeat, request }] = received as [Received];
   expect(`${request.method} ${request.url}`).toBe('POST /api/v1/heartbeat');
   expect(request.headers.authorization).toBe('Bearer the-key');
-  expect(parseHeartbeat(heartbeat)).toMatchObject({ ok: true });
+  expect(parseHeartbeat(heartbeat, { agentName: 'shop', at: new Date() })).toMatchObject({ ok: true });
   const { checks } = await rig.report<{ checks: unknown }>('/health/ready');
   expect(heartbeat).toEqual({
     version: 1,

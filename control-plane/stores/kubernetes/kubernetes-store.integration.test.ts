@@ -293,45 +293,48 @@ const observed = (key: AgentKey): Promise<AgentObservation | null> =>
         totalTokens: count,
         callCount: count,
       });
-      const parsed = parseHeartbeat({
-        ...aHeartbeat(),
-        instance: 'i'.repeat(253),
-        seq: count - 1,
-        intervalSeconds: 3_600,
-        health: { status: 'unhealthy', checks: Array.from({ length: 300 }, (_, index) => check(index)) },
-        gap: {
-          score: 0.4,
-          issues: Array.from({ length: 300 }, (_, index) => ({
-            severity: 'critical',
-            property: `${'p'.repeat(490)}${index}`,
-            description: words,
-            recommendation: words,
-            message: words,
-            source: 'policy',
+      const parsed = parseHeartbeat(
+        {
+          ...aHeartbeat(),
+          instance: 'i'.repeat(253),
+          seq: count - 1,
+          intervalSeconds: 3_600,
+          health: { status: 'unhealthy', checks: Array.from({ length: 300 }, (_, index) => check(index)) },
+          gap: {
+            score: 0.4,
+            issues: Array.from({ length: 300 }, (_, index) => ({
+              severity: 'critical',
+              property: `${'p'.repeat(490)}${index}`,
+              description: words,
+              recommendation: words,
+              message: words,
+              source: 'policy',
+            })),
+          },
+          proof: RULE_IDS.map((ruleId) => ({
+            ruleId,
+            verifiedBy: 'v'.repeat(2048),
+            method: '𝕄'.repeat(1024),
+            verifiedAt: START,
+            expiresAt: '2999-01-01T00:00:00Z',
           })),
+          proofRevision: count - 2,
+          usage: {
+            windowStartedAt: START,
+            models: Array.from({ length: 100 }, (_, index) => model(index)),
+            totalTokens: count,
+            totalCalls: count,
+          },
+          totals: { tokensToday: count, costTodayUsd: 1e12 },
+          outcomes: { allow: count, deny: count, failOpen: count, notEvaluated: count },
+          policyMode: 'off',
+          policyState: 'not-loaded',
+          manifestHash: 'h'.repeat(128),
+          model: { provider: 'p'.repeat(200), id: 'm'.repeat(200) },
+          sidecarVersion: 'v'.repeat(64),
         },
-        proof: RULE_IDS.map((ruleId) => ({
-          ruleId,
-          verifiedBy: 'v'.repeat(2048),
-          method: '𝕄'.repeat(1024),
-          verifiedAt: START,
-          expiresAt: '2999-01-01T00:00:00Z',
-        })),
-        proofRevision: count - 2,
-        usage: {
-          windowStartedAt: START,
-          models: Array.from({ length: 100 }, (_, index) => model(index)),
-          totalTokens: count,
-          totalCalls: count,
-        },
-        totals: { tokensToday: count, costTodayUsd: 1e12 },
-        outcomes: { allow: count, deny: count, failOpen: count, notEvaluated: count },
-        policyMode: 'off',
-        policyState: 'not-loaded',
-        manifestHash: 'h'.repeat(128),
-        model: { provider: 'p'.repeat(200), id: 'm'.repeat(200) },
-        sidecarVersion: 'v'.repeat(64),
-      });
+        { agentName: 'shop', at: new Date(START) },
+      );
       if (!parsed.ok) throw new Error(JSON.stringify(parsed.errors));
       const store = await open();
       const key = await aKey();
