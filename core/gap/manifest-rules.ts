@@ -57,7 +57,8 @@ export const MANIFEST_RULES: readonly GapRule[] = [
           property: 'evaluated',
           description:
             'Evaluation datasets are declared, but there is no valid proof that they were run (EVAL-01).',
-          recommendation: 'Run `platform evaluate` on a dataset and submit the result as proof of EVAL-01.',
+          recommendation:
+            'Run a dataset against the agent and submit the result as a proof of EVAL-01 (POST /proof/rule/EVAL-01).',
           field: 'spec.evaluation.datasets',
           declared: datasets.map((dataset) => dataset.name).join(', '),
           observed: null,
