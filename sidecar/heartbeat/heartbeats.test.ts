@@ -243,6 +243,33 @@ describe('a reply', () => {
     expect(last()).toMatchObject({ proofRevision: 4, proof: [record] });
   });
 
+  test('to a repeat tells nothing about what changed since the first one went out', async () => {
+    await start();
+    await rig.control('/proof/rule/OBS-03', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(record),
+    });
+    await clock.pass(34_000);
+    expect(last()).toMatchObject({ seq: 2, proof: [{ ruleId: 'OBS-03' }] });
+    const { proof } = last();
+    answers = [500];
+    while (received.length < 3) await clock.pass(500);
+    await rig.control('/proof/rule/OBS-03', { method: 'DELETE' });
+    await clock.pass(2_000);
+    expect(received.slice(2).map(({ heartbeat }) => [heartbeat.seq, heartbeat.proof.length])).toEqual([
+      [3, 1],
+      [3, 0],
+    ]);
+    // The removal is told ahead of time, and holds although the control plane had not heard of it.
+    answers = [{ proof, proofRevision: 5 }];
+    await clock.pass(14_000);
+    expect(received.slice(4).map(({ heartbeat }) => [heartbeat.seq, heartbeat.proof])).toEqual([[4, []]]);
+    await until(() => answers.length === 0);
+    await clock.pass(1_000);
+    expect(await rig.report('/proof')).toEqual([]);
+  });
+
   test('with other instances’ totals is kept for the day', async () => {
     await start();
     answers = [{ othersToday: { tokens: 123, costUsd: 1 } }];

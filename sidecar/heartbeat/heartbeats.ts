@@ -16,7 +16,7 @@ const LOOK_UNREACHABLE_MS = 3_000;
 /** The control plane takes one heartbeat in this time, in milliseconds. */
 const RATE_LIMIT_MS = 10_000;
 
-/** What one beat shipped; a repeat of it ships the same window. */
+/** What one beat shipped, as it was when it first went out; a repeat of it ships the same window. */
 interface Shipped {
   seq: number;
   window: UsageWindow;
@@ -78,12 +78,14 @@ export class Heartbeats {
     const { config, clock, audit, proofs, assessor, instance, startedAt } = this.#context;
     const latest = this.#isClosing ? assessor.latest : null;
     const assessment = latest ?? (await assessor.assess());
-    const isRepeat = this.#shipped?.seq === beat.seq;
+    // The control plane takes no notice of a repeat when the first one did arrive: what is news since is not told yet.
+    const first = this.#shipped?.seq === beat.seq ? this.#shipped : null;
+    const told = proofs.tell();
     const shipped: Shipped = {
       seq: beat.seq,
-      window: isRepeat && this.#shipped !== null ? this.#shipped.window : audit.window,
-      proofs: proofs.tell(),
-      verdict: verdictOf(assessment, proofs.tell()),
+      window: first?.window ?? audit.window,
+      proofs: { ...told, changesUpTo: first?.proofs.changesUpTo ?? told.changesUpTo },
+      verdict: first?.verdict ?? verdictOf(assessment, told),
     };
     this.#shipped = shipped;
     return composeHeartbeat({
