@@ -67,6 +67,8 @@ export interface SidecarRigOptions {
   /** The manifest's text. */
   manifest: string;
   agent?: FakeAgent['answers'];
+  /** The agent is not up yet; `agent.restart()` starts it. */
+  agentIsDown?: boolean;
   /** Variables beyond UPSTREAM_URL and MANIFEST_PATH; what the agent shares with the sidecar. */
   env?: Record<string, string>;
   graceMs?: number;
@@ -79,6 +81,7 @@ export async function startSidecarRig(options: SidecarRigOptions): Promise<Sidec
   const manifestPath = join(folder, 'agent.yaml');
   await writeFile(manifestPath, options.manifest);
   const agent = await startAgent(options.agent);
+  if (options.agentIsDown) await agent.stop();
   const env = { UPSTREAM_URL: agent.url, MANIFEST_PATH: manifestPath, ...options.env };
   const result = readConfig(env);
   if (!result.ok) throw new Error(JSON.stringify(result.problems));

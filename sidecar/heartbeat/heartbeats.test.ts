@@ -65,7 +65,7 @@ async function start(options: Partial<SidecarRigOptions> = {}): Promise<void> {
       ...options.env,
     },
   });
-  await until(() => received.length === 1, 'the first heartbeat');
+  if (!options.agentIsDown) await until(() => received.length === 1, 'the first heartbeat');
 }
 
 const last = (): Heartbeat => received.at(-1)!.heartbeat;
@@ -110,6 +110,23 @@ test('the first heartbeat goes at once and tells what the routes show', async ()
   expect(heartbeat.health.checks.map((check) => check.id)).toEqual(
     (checks as { id: string }[]).map((check) => check.id),
   );
+});
+
+describe('before an agent that is not up yet', () => {
+  test('nothing is told until it answers', async () => {
+    await start({ agentIsDown: true });
+    await clock.pass(20_000);
+    expect(received).toHaveLength(0);
+    await rig.agent.restart();
+    await clock.pass(1_000);
+    expect(received.map(({ heartbeat }) => heartbeat.health.status)).toEqual(['healthy']);
+  });
+
+  test('it is told after one interval that the agent does not come up', async () => {
+    await start({ agentIsDown: true });
+    await clock.pass(31_000);
+    expect(received.map(({ heartbeat }) => heartbeat.gap.score)).toEqual([70]);
+  });
 });
 
 test('the next one goes after the interval, lengthened by at most a tenth', async () => {

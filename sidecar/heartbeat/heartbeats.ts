@@ -13,6 +13,7 @@ import type { Assessment } from '../report/assessor.ts';
 /** Milliseconds between two looks at the agent while nothing is due; an agent that is not up yet is looked at more often. */
 const LOOK_MS = 10_000;
 const LOOK_UNREACHABLE_MS = 3_000;
+const LOOK_STARTING_MS = 500;
 /** The control plane takes one heartbeat in this time, in milliseconds. */
 const RATE_LIMIT_MS = 10_000;
 
@@ -77,7 +78,7 @@ export class Heartbeats {
   async #compose(beat: Beat): Promise<Heartbeat> {
     const { config, clock, audit, proofs, assessor, instance, startedAt } = this.#context;
     const latest = this.#isClosing ? assessor.latest : null;
-    const assessment = latest ?? (await assessor.assess());
+    const assessment = latest ?? (await (this.#shipped === null ? this.#firstSight() : assessor.assess()));
     // The control plane takes no notice of a repeat when the first one did arrive: what is news since is not told yet.
     const first = this.#shipped?.seq === beat.seq ? this.#shipped : null;
     const told = proofs.tell();
@@ -107,6 +108,25 @@ export class Heartbeats {
       policyState: assessment.facts.policy.state,
       sidecarVersion: VERSION,
     });
+  }
+
+  /**
+   * A sidecar starts before its agent, and each new pod would begin with an alarm. So the first heartbeat waits until
+   * the agent answers, for one interval at most; meanwhile the observation is Pending.
+   */
+  async #firstSight(): Promise<Assessment> {
+    const { config, clock, assessor } = this.#context;
+    const endMs = clock.monotonicMs() + config.HEARTBEAT_SECONDS * 1_000;
+    for (;;) {
+      const assessment = await assessor.assessAnew();
+      const isUp = assessment.facts.upstream?.state === 'reachable';
+      if (isUp || clock.monotonicMs() >= endMs) return assessment;
+      try {
+        await clock.sleep(LOOK_STARTING_MS, this.#stopping.signal);
+      } catch {
+        return assessment;
+      }
+    }
   }
 
   #arrived(reply: HeartbeatReply): void {
