@@ -1,0 +1,4 @@
+// The other half of the planted cycle.
+import { there } from './cycle-there.ts';
+
+export const back = (): unknown => there;

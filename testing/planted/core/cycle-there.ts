@@ -1,0 +1,4 @@
+// Planted violation: two modules must not need each other.
+import { back } from './cycle-back.ts';
+
+export const there = (): unknown => back;
