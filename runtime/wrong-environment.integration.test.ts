@@ -1,0 +1,66 @@
+import { describe, expect, test } from '@jest/globals';
+import { spawnSync } from 'node:child_process';
+import { dirname, join } from 'node:path';
+import { CONTROL_PLANE_FIELDS } from '../control-plane/config.ts';
+import { OPERATOR_FIELDS } from '../operator/config.ts';
+import { SIDECAR_FIELDS } from '../sidecar/config.ts';
+import { WEBHOOK_FIELDS } from '../webhook/config.ts';
+import type { EnvField } from './env.ts';
+
+const ROOT = dirname(import.meta.dirname);
+
+/** Any text may be right here, such as a path: that it leads nowhere shows when it is used, and is named there. */
+const ANY_TEXT = [
+  'DATA_DIR',
+  'KUBECONFIG',
+  'KUBERNETES_SERVICE_HOST',
+  'MANIFEST_PATH',
+  'PLATFORM_CA_FILE',
+  'PLATFORM_SECRET_DIR',
+  'PLATFORM_TOKEN_FILE',
+  'PROOF_STORE_PATH',
+  'TLS_CERT_FILE',
+  'TLS_KEY_FILE',
+  'ANTHROPIC_API_KEY',
+];
+const WRONG = 'hunter2 = no value';
+
+const PROCESSES: readonly [string, Readonly<Record<string, EnvField<unknown>>>][] = [
+  ['sidecar', SIDECAR_FIELDS],
+  ['control-plane', CONTROL_PLANE_FIELDS],
+  ['webhook', WEBHOOK_FIELDS],
+  ['operator', OPERATOR_FIELDS],
+];
+
+function start(part: string, env: Record<string, string>): { status: number | null; stderr: string } {
+  const bundle = join(ROOT, 'dist', part, 'main.js');
+  const { status, stderr } = spawnSync(process.execPath, [bundle], {
+    env,
+    encoding: 'utf8',
+    timeout: 20_000,
+  });
+  return { status, stderr };
+}
+
+describe.each(PROCESSES)('the built %s', (part, fields) => {
+  const strict = Object.entries(fields).filter(([name]) => !ANY_TEXT.includes(name));
+
+  test('ends with 1 when every variable is wrong, and names each with its value and what is accepted', () => {
+    const { status, stderr } = start(part, Object.fromEntries(strict.map(([name]) => [name, WRONG])));
+    expect(stderr.split('\n')).toEqual([
+      `${part} cannot start:`,
+      ...strict.map(
+        ([name, field]) => `${name}=${field.secret ? '[secret]' : WRONG}: must be ${field.wanted}`,
+      ),
+      '',
+    ]);
+    expect(status).toBe(1);
+  });
+
+  test.each(strict)('ends with 1 when %s alone is wrong, and names it', (name, field) => {
+    const { status, stderr } = start(part, { [name]: WRONG });
+    const shown = field.secret ? '[secret]' : WRONG;
+    expect(stderr.split('\n')).toContain(`${name}=${shown}: must be ${field.wanted}`);
+    expect(status).toBe(1);
+  });
+});
