@@ -1,0 +1,176 @@
+import { randomUUID } from 'node:crypto';
+import { AGENT_CARD_PATH, Role, TaskState, type AgentCard, type Part, type Task } from '@a2a-js/sdk';
+import { ClientFactory, type Client } from '@a2a-js/sdk/client';
+import {
+  AgentEvent,
+  DefaultRequestHandler,
+  InMemoryTaskStore,
+  type AgentExecutor,
+  type ExecutionEventBus,
+  type RequestContext,
+} from '@a2a-js/sdk/server';
+import { agentCardHandler, jsonRpcHandler, restHandler, UserBuilder } from '@a2a-js/sdk/server/express';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import express, { type RequestHandler } from 'express';
+import { MODES, startServedRig, type ServedRig } from '../../testing/client-rig.ts';
+import { until } from '../../testing/proxy-rig.ts';
+
+const BINDINGS = ['JSONRPC', 'HTTP+JSON'] as const;
+type Binding = (typeof BINDINGS)[number];
+
+/** A card that sends its clients to the sidecar, as an agent's does that is reached through it. */
+function cardOf(url: string, binding: Binding): AgentCard {
+  return {
+    name: 'counter',
+    description: 'counts – “slowly”',
+    version: '1.0.0',
+    supportedInterfaces: [
+      { url: `${url}/a2a`, protocolBinding: binding, tenant: '', protocolVersion: '1.0' },
+    ],
+    provider: undefined,
+    capabilities: { streaming: true, pushNotifications: false, extensions: [] },
+    securitySchemes: {},
+    securityRequirements: [],
+    defaultInputModes: ['text/plain'],
+    defaultOutputModes: ['text/plain'],
+    skills: [],
+    signatures: [],
+  };
+}
+
+const textPart = (value: string): Part => ({
+  content: { $case: 'text', value },
+  metadata: undefined,
+  filename: '',
+  mediaType: 'text/plain',
+});
+const textOf = (part: Part | undefined): string =>
+  part?.content?.$case === 'text' ? part.content.value : '';
+const messageOf = (text: string) => ({
+  tenant: '',
+  configuration: undefined,
+  metadata: undefined,
+  message: {
+    messageId: randomUUID(),
+    contextId: '',
+    taskId: '',
+    role: Role.ROLE_USER,
+    parts: [textPart(text)],
+    metadata: undefined,
+    extensions: [],
+    referenceTaskIds: [],
+  },
+});
+
+/** Artifacts that the client has heard of. */
+let heard: string[];
+/** Wait for the client before each next artifact. */
+let waits: boolean;
+
+/** Makes one artifact of each word. */
+const executor: AgentExecutor = {
+  execute: async ({ taskId, contextId, userMessage }: RequestContext, bus: ExecutionEventBus) => {
+    const status = (state: TaskState) => ({ state, message: undefined, timestamp: undefined });
+    const task: Task = {
+      id: taskId,
+      contextId,
+      status: status(TaskState.TASK_STATE_WORKING),
+      artifacts: [],
+      history: [userMessage],
+      metadata: undefined,
+    };
+    bus.publish(AgentEvent.task(task));
+    for (const word of textOf(userMessage.parts[0]).split(' ')) {
+      bus.publish(
+        AgentEvent.artifactUpdate({
+          taskId,
+          contextId,
+          artifact: {
+            artifactId: word,
+            name: word,
+            description: '',
+            parts: [textPart(word)],
+            metadata: undefined,
+            extensions: [],
+          },
+          append: false,
+          lastChunk: true,
+          metadata: undefined,
+        }),
+      );
+      if (waits) await until(() => heard.at(-1) === word, `${word} at the client`);
+    }
+    const completed = status(TaskState.TASK_STATE_COMPLETED);
+    bus.publish(AgentEvent.statusUpdate({ taskId, contextId, status: completed, metadata: undefined }));
+    bus.finished();
+  },
+  cancelTask: () => Promise.resolve(),
+};
+
+const CASES = MODES.flatMap((mode) => BINDINGS.map((binding) => [binding, mode] as const));
+
+describe.each(CASES)('the A2A client over %s, in mode %s', (binding, mode) => {
+  let rig: ServedRig;
+  let client: Client;
+
+  beforeEach(async () => {
+    heard = [];
+    waits = false;
+    const app = express();
+    // The card tells the sidecar's address, which is known once the sidecar runs before this server.
+    let handlers: Record<'card' | 'a2a', RequestHandler> | null = null;
+    app.use(`/${AGENT_CARD_PATH}`, (...call) => handlers?.card(...call));
+    app.use('/a2a', (...call) => handlers?.a2a(...call));
+    rig = await startServedRig(app, { mode });
+    const requestHandler = new DefaultRequestHandler(
+      cardOf(rig.url, binding),
+      new InMemoryTaskStore(),
+      executor,
+    );
+    const options = { requestHandler, userBuilder: UserBuilder.noAuthentication };
+    handlers = {
+      card: agentCardHandler({ agentCardProvider: requestHandler }),
+      a2a: binding === 'JSONRPC' ? jsonRpcHandler(options) : restHandler(options),
+    };
+    client = await new ClientFactory().createFromUrl(rig.url);
+  });
+  afterEach(() => rig.close());
+
+  test('reads the card', async () => {
+    const card = await client.getAgentCard();
+    expect([card.name, card.description, card.supportedInterfaces[0]?.url]).toEqual([
+      'counter',
+      'counts – “slowly”',
+      `${rig.url}/a2a`,
+    ]);
+    expect((await rig.completed(1))[0]).toMatchObject({
+      method: 'GET',
+      path: `/${AGENT_CARD_PATH}`,
+      statusCode: 200,
+    });
+  });
+
+  test('sends a message and gets the finished task', async () => {
+    const result = (await client.sendMessage(messageOf('one two “three”'))) as Task;
+    expect(result.status?.state).toBe(TaskState.TASK_STATE_COMPLETED);
+    expect(result.artifacts.map(({ parts }) => textOf(parts[0]))).toEqual(['one', 'two', '“three”']);
+    const again = await client.getTask({ tenant: '', id: result.id });
+    expect(again.artifacts).toEqual(result.artifacts);
+  });
+
+  test('streams a message and hears of each step before the next one', async () => {
+    waits = true;
+    const kinds: string[] = [];
+    for await (const { payload } of client.sendMessageStream(messageOf('one two three'))) {
+      kinds.push(payload?.$case ?? 'none');
+      if (payload?.$case === 'artifactUpdate') heard.push(payload.value.artifact?.artifactId ?? '');
+    }
+    expect(kinds).toEqual(['task', 'artifactUpdate', 'artifactUpdate', 'artifactUpdate', 'statusUpdate']);
+    expect(heard).toEqual(['one', 'two', 'three']);
+    expect((await rig.completed(2)).every(({ aborted }) => aborted === undefined)).toBe(true);
+  });
+
+  test('gets the agent’s own error', async () => {
+    await expect(client.getTask({ tenant: '', id: 'nowhere' })).rejects.toThrow(/not found/i);
+  });
+});

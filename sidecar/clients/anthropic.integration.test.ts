@@ -1,0 +1,122 @@
+import { once } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { text } from 'node:stream/consumers';
+import Anthropic from '@anthropic-ai/sdk';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { MODES, startServedRig, type ServedRig } from '../../testing/client-rig.ts';
+import { until } from '../../testing/proxy-rig.ts';
+
+const MODEL = 'claude-for-tests';
+const WORDS = ['The ', 'answer ', 'is ', '42.'];
+const USAGE = { input_tokens: 25, cache_read_input_tokens: 100, output_tokens: 4 };
+/** Cached prompt tokens are prompt tokens too. */
+const IN_THE_RING = { modelId: MODEL, promptTokens: 125, completionTokens: 4, totalTokens: 129 };
+const MESSAGE = { id: 'msg_1', type: 'message', role: 'assistant', model: MODEL, stop_sequence: null };
+
+/** The events of one streamed message, as the vendor's reference has them. */
+const EVENTS = [
+  {
+    type: 'message_start',
+    message: { ...MESSAGE, content: [], stop_reason: null, usage: { ...USAGE, output_tokens: 1 } },
+  },
+  { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
+  { type: 'ping' },
+  ...WORDS.map((word) => ({
+    type: 'content_block_delta',
+    index: 0,
+    delta: { type: 'text_delta', text: word },
+  })),
+  { type: 'content_block_stop', index: 0 },
+  {
+    type: 'message_delta',
+    delta: { stop_reason: 'end_turn', stop_sequence: null },
+    usage: { output_tokens: USAGE.output_tokens },
+  },
+  { type: 'message_stop' },
+];
+
+describe.each(MODES)('the Anthropic client, in mode %s', (mode) => {
+  let rig: ServedRig;
+  let client: Anthropic;
+  let requests: { path: string | undefined; key: unknown; version: unknown; body: Record<string, unknown> }[];
+  /** The agent's answer to the request before. */
+  let answer: ServerResponse | null;
+  /** Events that the agent sends before it waits for ever; all of them when absent. */
+  let eventsUntilSilence: number;
+
+  const play = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const body = JSON.parse(await text(request)) as Record<string, unknown>;
+    const { authorization: key, 'anthropic-version': version } = request.headers;
+    requests.push({ path: request.url, key, version, body });
+    answer = response;
+    if (body['stream'] !== true) {
+      const content = [{ type: 'text', text: WORDS.join('') }];
+      response
+        .writeHead(200, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ ...MESSAGE, content, stop_reason: 'end_turn', usage: USAGE }));
+      return;
+    }
+    response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8' });
+    for (const event of EVENTS.slice(0, eventsUntilSilence)) {
+      response.write(`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
+      await new Promise((resolve) => setTimeout(resolve, 2));
+    }
+    if (eventsUntilSilence >= EVENTS.length) response.end();
+    else await once(response, 'close');
+  };
+
+  beforeEach(async () => {
+    requests = [];
+    answer = null;
+    eventsUntilSilence = EVENTS.length;
+    rig = await startServedRig((request, response) => void play(request, response), { mode });
+    client = new Anthropic({ apiKey: 'sk-ant', baseURL: rig.url, maxRetries: 0 });
+  });
+  afterEach(() => rig.close());
+
+  const QUESTION: Anthropic.MessageCreateParamsNonStreaming = {
+    model: MODEL,
+    max_tokens: 100,
+    messages: [{ role: 'user', content: 'How much is 6 * 7? – “please”' }],
+  };
+
+  test('gets a whole message, and the ring its tokens', async () => {
+    const message = await client.messages.create(QUESTION);
+    expect(message.content).toEqual([{ type: 'text', text: 'The answer is 42.' }]);
+    expect(message.usage).toEqual(USAGE);
+    expect(requests).toEqual([
+      {
+        path: '/v1/messages',
+        key: 'Bearer sk-ant',
+        version: expect.stringMatching(/^\d{4}-/),
+        body: QUESTION,
+      },
+    ]);
+    expect(await rig.completed(1)).toMatchObject([
+      { path: '/v1/messages', statusCode: 200, usage: IN_THE_RING },
+    ]);
+  });
+
+  test('gets a stream word by word, and the ring the same tokens', async () => {
+    const words: string[] = [];
+    const stream = client.messages.stream(QUESTION).on('text', (word) => words.push(word));
+    const message = await stream.finalMessage();
+    expect(words).toEqual(WORDS);
+    expect(message).toMatchObject({ stop_reason: 'end_turn', usage: USAGE });
+    expect(await rig.completed(1)).toMatchObject([
+      { path: '/v1/messages', statusCode: 200, usage: IN_THE_RING },
+    ]);
+  });
+
+  test('gets each event before the agent says the next one, and ends the agent’s answer when it leaves', async () => {
+    eventsUntilSilence = 4;
+    const stream = client.messages.stream(QUESTION);
+    const aborted = expect(stream.done()).rejects.toThrow(Anthropic.APIUserAbortError);
+    await new Promise<void>((resolve) => stream.once('text', () => resolve()));
+    expect(answer?.closed).toBe(false);
+    stream.abort();
+    await aborted;
+    await until(() => answer?.closed === true, 'the end of the agent’s answer');
+    expect(await rig.completed(1)).toMatchObject([{ statusCode: 200, aborted: true }]);
+  });
+});

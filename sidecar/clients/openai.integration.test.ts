@@ -1,0 +1,182 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { readFileSync } from 'node:fs';
+import type { Server, ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import OpenAI from 'openai';
+import { parseManifest } from '../../core/manifest/parse-manifest.ts';
+import { startAgent, type RunningAgent } from '../../examples/agents/agent.ts';
+import { silentLogger } from '../../runtime/logger.ts';
+import { MODES, startClientRig, type ClientRig } from '../../testing/client-rig.ts';
+import { until } from '../../testing/proxy-rig.ts';
+
+const FOLDER = join(import.meta.dirname, '../../examples/agents/compliant');
+const MANIFEST = readFileSync(join(FOLDER, 'agent.yaml'), 'utf8');
+const MODEL = 'gpt-4o-mini';
+
+/** What the agent says of each request, as the ring must have it. */
+const GUARDRAILS = ['topic-filter', 'prompt-injection', 'pii-detector', 'toxicity-filter'];
+
+describe.each(MODES)('the OpenAI client, in mode %s', (mode) => {
+  let agent: RunningAgent;
+  let rig: ClientRig;
+  let client: OpenAI;
+  /** The agent's own ends of the exchanges. */
+  let answers: ServerResponse[];
+  const watch = (message: unknown): void => {
+    const { server, response } = message as { server: Server; response: ServerResponse };
+    if ((server.address() as AddressInfo | null)?.port === agent.port) answers.push(response);
+  };
+
+  beforeEach(async () => {
+    const parsed = parseManifest(MANIFEST);
+    if (!parsed.ok) throw new Error(JSON.stringify(parsed.problems));
+    answers = [];
+    agent = await startAgent({
+      manifest: parsed.manifest,
+      manifestFolder: FOLDER,
+      faults: new Set(),
+      host: '127.0.0.1',
+      port: 0,
+      modelBaseUrl: null,
+      env: { OPENAI_API_KEY: 'built-in' },
+      logger: silentLogger,
+    });
+    rig = await startClientRig(`http://127.0.0.1:${agent.port}`, { mode, manifest: MANIFEST });
+    client = new OpenAI({ apiKey: 'k', baseURL: `${rig.url}/v1`, maxRetries: 0 });
+    subscribe('http.server.request.start', watch);
+  });
+  afterEach(async () => {
+    unsubscribe('http.server.request.start', watch);
+    await rig.close();
+    await agent.close();
+  });
+
+  test('gets a whole answer, and its tokens are in the ring', async () => {
+    const answer = await client.chat.completions.create({
+      model: MODEL,
+      messages: [{ role: 'user', content: 'How much is 6 * 7?' }],
+    });
+    expect(answer.choices[0]?.message.content).toBe('Here is what I found: 42');
+    expect(await rig.completed(1)).toMatchObject([
+      {
+        method: 'POST',
+        path: '/v1/chat/completions',
+        statusCode: 200,
+        guardrailsInvoked: GUARDRAILS,
+        toolsCalled: ['calculator'],
+        usage: {
+          modelId: MODEL,
+          promptTokens: answer.usage?.prompt_tokens,
+          completionTokens: answer.usage?.completion_tokens,
+          totalTokens: answer.usage?.total_tokens,
+        },
+      },
+    ]);
+    expect(answer.usage?.total_tokens).toBeGreaterThan(0);
+  });
+
+  test('lists the models', async () => {
+    const ids: string[] = [];
+    for await (const { id } of client.models.list()) ids.push(id);
+    expect(ids).toEqual([MODEL]);
+  });
+
+  test('gets a stream in its pieces, with the tokens of the last one', async () => {
+    const stream = await client.chat.completions.create({
+      model: MODEL,
+      stream: true,
+      stream_options: { include_usage: true },
+      messages: [{ role: 'user', content: 'Tell me something long enough for some pieces' }],
+    });
+    const pieces: string[] = [];
+    let tokens: OpenAI.CompletionUsage | null | undefined = null;
+    for await (const chunk of stream) {
+      const piece = chunk.choices[0]?.delta.content;
+      if (piece) pieces.push(piece);
+      tokens = chunk.usage ?? tokens;
+    }
+    expect(pieces.join('')).toBe('You said: Tell me something long enough for some pieces');
+    expect(pieces.length).toBeGreaterThan(2);
+    const [entry] = await rig.completed(1);
+    expect(entry).not.toHaveProperty('aborted');
+    expect(entry).toMatchObject({
+      guardrailsInvoked: GUARDRAILS,
+      usage: {
+        modelId: MODEL,
+        promptTokens: tokens?.prompt_tokens,
+        completionTokens: tokens?.completion_tokens,
+        totalTokens: tokens?.total_tokens,
+      },
+    });
+  });
+
+  test('that aborts in mid-stream ends the agent’s answer', async () => {
+    const stream = await client.chat.completions.create({
+      model: MODEL,
+      stream: true,
+      messages: [{ role: 'user', content: 'long '.repeat(20_000) }],
+    });
+    let pieces = 0;
+    for await (const _chunk of stream) {
+      pieces += 1;
+      if (pieces === 3) stream.controller.abort();
+    }
+    await until(() => answers[0]?.closed === true, 'the end of the agent’s answer');
+    expect(answers.map(({ closed, writableFinished }) => ({ closed, writableFinished }))).toEqual([
+      { closed: true, writableFinished: false },
+    ]);
+    expect(await rig.completed(1)).toMatchObject([
+      { statusCode: 200, aborted: true, usage: { unavailable: expect.any(String) } },
+    ]);
+  });
+
+  test('calls a tool of its own, in one answer and in a stream', async () => {
+    const tools: OpenAI.ChatCompletionTool[] = [
+      {
+        type: 'function',
+        function: {
+          name: 'get_weather',
+          parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+        },
+      },
+    ];
+    const question: OpenAI.ChatCompletionMessageParam = {
+      role: 'user',
+      content: 'What is the weather in Paris',
+    };
+    const request = { model: MODEL, tools, messages: [question] };
+    const first = await client.chat.completions.create(request);
+    const call = first.choices[0]?.message.tool_calls?.[0];
+    expect(call).toMatchObject({
+      type: 'function',
+      function: { name: 'get_weather', arguments: '{"city":"Paris"}' },
+    });
+    expect(first.choices[0]?.finish_reason).toBe('tool_calls');
+
+    const streamed = await client.chat.completions.stream(request).finalChatCompletion();
+    expect(streamed.choices[0]?.message.tool_calls).toMatchObject([
+      { function: { name: 'get_weather', arguments: '{"city":"Paris"}' } },
+    ]);
+
+    const last = await client.chat.completions.create({
+      ...request,
+      messages: [
+        question,
+        first.choices[0]!.message,
+        { role: 'tool', tool_call_id: call?.id ?? '', content: 'sunny' },
+      ],
+    });
+    expect(last.choices[0]?.message.content).toBe('Here is what I found: sunny');
+  });
+
+  test('gets the agent’s own refusal as its error', async () => {
+    const refused = client.chat.completions.create({ model: MODEL, messages: [] });
+    await expect(refused).rejects.toThrow(OpenAI.BadRequestError);
+    await expect(refused).rejects.toMatchObject({
+      status: 400,
+      error: { message: 'messages must be a non-empty list', type: 'invalid_request_error' },
+    });
+  });
+});
