@@ -5,9 +5,9 @@ import type { Store } from '../control-plane/stores/store.ts';
 import type { Route } from '../runtime/http-app.ts';
 import { listen } from '../runtime/http-listener.ts';
 import { silentLogger } from '../runtime/logger.ts';
-import { createMetrics } from '../runtime/metrics.ts';
 import { processRoutes } from '../runtime/process-routes.ts';
 import { OPEN_PATHS } from '../sidecar/access.ts';
+import { createMetrics } from '../runtime/metrics.ts';
 import { sidecarRoutes } from '../sidecar/app.ts';
 import type { SidecarContext } from '../sidecar/context.ts';
 import { webhookRoutes } from '../webhook/app.ts';
@@ -77,7 +77,7 @@ What the reporter answers inside the agent's own server; the sidecar asks both, 
 export async function routesReferencePage(): Promise<string> {
   const metrics = createMetrics();
   // The tables only hand their dependencies to the handlers, and none of those runs.
-  const sidecar = sidecarRoutes({} as SidecarContext, () => 0);
+  const sidecar = sidecarRoutes({ metrics: createMetrics() } as SidecarContext, () => 0);
   const operator = processRoutes({ metrics, unready: () => null });
   const webhook = webhookRoutes({ metrics } as WebhookContext);
   return [

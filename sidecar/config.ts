@@ -153,11 +153,13 @@ export const SIDECAR_SUMMARIES: Summaries<typeof SIDECAR_FIELDS> = {
     "The names of the agent container's variables; `*` for what `envFrom` brings, a lone comma for none. Set by the injector. Unset: this process's own environment is taken for the agent's.",
   AUDIT_RING_SIZE: 'Requests that the audit ring remembers.',
   AUDIT_QUERY: 'Keep query strings in audit entries.',
-  POLICY_URL: 'The policy engine. This version asks none and says so when it is set.',
+  POLICY_URL:
+    'The base URL of a policy engine that has the generated rules (Open Policy Agent). Unset: none is asked.',
   POLICY_ENGINE:
-    'Which engine. Unset: opa where POLICY_URL is set, else none. This version evaluates with neither.',
-  POLICY_PROXY_MODE: 'What is done with a denial. Told in heartbeats; without an engine nothing is denied.',
-  POLICY_TIMEOUT_MS: 'Milliseconds that an engine has to answer. Not used by this version.',
+    'Which engine: opa asks POLICY_URL, builtin evaluates the same rules in the sidecar. Unset: opa where POLICY_URL is set, else none.',
+  POLICY_PROXY_MODE:
+    'What is done with a denied answer: track passes it on and says so, enforce answers 403 in its place, off asks nothing about answers.',
+  POLICY_TIMEOUT_MS: 'Milliseconds that POLICY_URL has to answer; after them the request passes unevaluated.',
   ANTHROPIC_API_KEY: 'The key for LLM analysis. Not used by this version.',
   PROOF_STORE_PATH: 'The file in which proofs outlive a restart. Unset: memory alone.',
   PLATFORM_SECRET_DIR:

@@ -5,12 +5,17 @@ import type { AgentEnvironment } from '../probe/gather.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Environment } from '../runtime/env.ts';
 import type { Logger } from '../runtime/logger.ts';
+import { createMetrics, type Metrics } from '../runtime/metrics.ts';
 import { AuditLog } from './audit/audit-log.ts';
 import type { SidecarConfig } from './config.ts';
 import { CurrentManifest } from './manifest/current-manifest.ts';
+import { createDurations, type Durations } from './durations.ts';
+import { createEngine, type Engine } from './policy/create-engine.ts';
+import { PolicyDesk } from './policy/policy-desk.ts';
 import { ProofStore } from './proofs/proof-store.ts';
 import { Assessor } from './report/assessor.ts';
 import { OthersToday } from './usage/others-today.ts';
+import { totalsOfAll } from './usage/totals-of-all.ts';
 
 /** What the parts of a running sidecar share. */
 export interface SidecarContext {
@@ -25,6 +30,10 @@ export interface SidecarContext {
   proofs: ProofStore;
   assessor: Assessor;
   others: OthersToday;
+  policy: PolicyDesk;
+  engine: Engine;
+  metrics: Metrics;
+  durations: Durations;
   /** The process is stopping. */
   isDraining: boolean;
   /** Ends what runs in the background. */
@@ -52,7 +61,21 @@ export async function createContext({ config, env, logger, clock }: ContextInput
     withQuery: config.AUDIT_QUERY,
     chatPath: () => manifest.manifest.spec.api?.chatEndpoint?.path,
   });
+  const others = new OthersToday(clock);
+  const metrics = createMetrics();
+  const durations = createDurations(metrics);
+  const engine = createEngine({ config, manifest, logger, clock, signal: stopping.signal });
+  const policy = new PolicyDesk({
+    mode: config.POLICY_PROXY_MODE,
+    engine: engine.policyEngine,
+    policy: engine.policy,
+    isLoaded: () => engine.isLoaded(),
+    totals: () => totalsOfAll(audit, others, manifest.manifest),
+    onAnswer: (ms, state) => durations.policy.observe(ms / 1000, { state }),
+    now: () => clock.monotonicMs(),
+  });
   const assessor = new Assessor({
+    policy,
     upstreamUrl: config.UPSTREAM_URL,
     environment: environmentOf(config, env),
     podAgentName: config.AGENT_NAME,
@@ -72,7 +95,11 @@ export async function createContext({ config, env, logger, clock }: ContextInput
     audit,
     proofs,
     assessor,
-    others: new OthersToday(clock),
+    others,
+    policy,
+    engine,
+    metrics,
+    durations,
     isDraining: false,
     stopping,
   };

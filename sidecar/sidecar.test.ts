@@ -199,14 +199,14 @@ describe('health', () => {
     expect(await rig.report('/health/ready')).toMatchObject({ status: 'ready' });
   });
 
-  test('readyz is true whatever the agent does, and says that no policy is evaluated', async () => {
+  test('readyz is true whatever the agent does, and says how policy is evaluated', async () => {
     await start({ env: { POLICY_PROXY_MODE: 'enforce' } });
     await rig.agent.stop();
     const response = await rig.control('/readyz');
     expect(response.status).toBe(200);
     expect(await response.json()).toEqual({
       status: 'ok',
-      policy: { mode: 'enforce', engine: 'none', evaluates: false },
+      policy: { mode: 'enforce', engine: 'none' },
     });
   });
 
@@ -582,33 +582,22 @@ test('the pod’s agent name is held against the manifest’s', async () => {
   });
 });
 
-describe('what this version does not do is said', () => {
+describe('configuration without effect is said', () => {
   const warnings = () => rig.log.filter(([level]) => level === 'warn').map(([, message]) => message);
-  test.each([
-    [{ POLICY_ENGINE: 'builtin' }],
-    [{ POLICY_URL: 'http://127.0.0.1:9' }],
-    [{ POLICY_PROXY_MODE: 'enforce' }],
-  ])('%j: no policy is evaluated, claimed or asked', async (env) => {
-    await start({ env: env });
+  test('enforce without an engine', async () => {
+    await start({ env: { POLICY_PROXY_MODE: 'enforce' } });
     expect(warnings()).toEqual([
-      'evaluates no policy: this version has no policy engine, every request is notEvaluated',
+      'enforces nothing: POLICY_PROXY_MODE is enforce, but no policy engine is configured',
     ]);
-    rig.agent.otherwise = (_request, response) => {
-      response.setHeader('X-Platform-Guardrails-Invoked', 'pii-detector');
-      response.end('fine');
-    };
-    const answer = await fetch(`${rig.proxyUrl}/x`);
-    expect([answer.status, answer.headers.get('x-platform-policy-violations')]).toEqual([200, null]);
-    expect((await rig.report<Record<string, unknown>[]>('/audit'))[0]).toMatchObject({
-      outcome: 'notEvaluated',
-    });
-    expect(points(await rig.report<Gap>('/gap'))).toMatchObject({ score: 100, issues: {} });
   });
 
-  test('without such configuration nothing is warned of', async () => {
-    await start();
-    expect(warnings()).toEqual([]);
-  });
+  test.each([[{}], [{ POLICY_ENGINE: 'builtin', POLICY_PROXY_MODE: 'enforce' }]])(
+    'with %j there is nothing to say',
+    async (env) => {
+      await start({ env });
+      expect(warnings()).toEqual([]);
+    },
+  );
 });
 
 test('with CONTROL_ACCESS=local, loopback may ask everything', async () => {

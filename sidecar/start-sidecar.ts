@@ -27,14 +27,16 @@ export async function startSidecar(
   const { config, logger } = input;
   const context = await createContext({ clock: systemClock, ...input });
   const { audit, clock } = context;
-  warnOfWhatIsNotThere(config, logger);
+  warnOfNoEffect(config, logger);
   const heartbeats = config.PLATFORM_URL === null ? null : new Heartbeats(context, config.PLATFORM_URL);
   const agentAt = { url: config.UPSTREAM_URL, timeoutMs: config.UPSTREAM_TIMEOUT_MS };
   const proxy = await startProxyServer(
     {
       upstream: createUpstream(agentAt),
       audit,
+      policy: context.policy,
       clock,
+      onOverhead: (ms) => context.durations.overhead.observe(ms / 1000),
       outages: new OutageLog(logger),
       isDraining: () => context.isDraining,
     },
@@ -47,8 +49,10 @@ export async function startSidecar(
   }).catch(async (error: unknown) => {
     context.stopping.abort();
     await proxy.close(0);
+    await context.engine.close();
     throw error;
   });
+  context.engine.start();
   heartbeats?.start();
   const agent = context.manifest.manifest.metadata.name;
   logger.info('listens', { agent, proxyPort: proxy.port, controlPort: control.port });
@@ -61,17 +65,15 @@ export async function startSidecar(
       await heartbeats?.close();
       context.stopping.abort();
       await control.close(CONTROL_GRACE_MS);
+      await context.engine.close();
     },
   };
 }
 
-/** Configuration that has no effect yet must not look as if it had. */
-function warnOfWhatIsNotThere(config: SidecarConfig, logger: Logger): void {
-  if (config.POLICY_ENGINE !== 'none' || config.POLICY_PROXY_MODE === 'enforce')
-    logger.warn('evaluates no policy: this version has no policy engine, every request is notEvaluated', {
-      engine: config.POLICY_ENGINE,
-      mode: config.POLICY_PROXY_MODE,
-    });
+/** Configuration that has no effect must not look as if it had. */
+function warnOfNoEffect(config: SidecarConfig, logger: Logger): void {
+  if (config.POLICY_ENGINE === 'none' && config.POLICY_PROXY_MODE === 'enforce')
+    logger.warn('enforces nothing: POLICY_PROXY_MODE is enforce, but no policy engine is configured');
   if (config.ANTHROPIC_API_KEY !== null)
     logger.warn('makes no LLM analysis: this version has none, ANTHROPIC_API_KEY is not used');
 }

@@ -15,6 +15,11 @@ import {
 import type { AuditEntry } from '../core/behavior/audit-entry.ts';
 import { systemClock } from '../runtime/clock.ts';
 import type { LogFields, Logger } from '../runtime/logger.ts';
+import type { Manifest } from '../core/manifest/manifest.ts';
+import type { PolicyEngine } from '../core/policy/engine.ts';
+import { policyOf } from '../core/policy/policy.ts';
+import { plainManifest } from './policy-cases.ts';
+import { PolicyDesk, type PolicyMode } from '../sidecar/policy/policy-desk.ts';
 import { AuditLog } from '../sidecar/audit/audit-log.ts';
 import { createUpstream } from '../sidecar/proxy/create-upstream.ts';
 import { OutageLog } from '../sidecar/proxy/outage-log.ts';
@@ -36,6 +41,10 @@ export interface RigOptions {
   prefix?: string;
   capacity?: number;
   withQuery?: boolean;
+  /** The policy engine; default: none. */
+  engine?: PolicyEngine;
+  mode?: PolicyMode;
+  manifest?: Manifest;
 }
 
 const listening = async (server: Server | TcpServer): Promise<number> => {
@@ -80,11 +89,22 @@ export async function startProxyBefore(url: URL, options: RigOptions = {}): Prom
     withQuery: options.withQuery ?? false,
     chatPath: () => undefined,
   });
+  const policy = policyOf(options.manifest ?? plainManifest('shop', []));
   const agentAt = { url, timeoutMs: options.timeoutMs ?? null };
   const proxy = await startProxyServer(
     {
       upstream: createUpstream(agentAt),
       audit,
+      policy: new PolicyDesk({
+        mode: options.mode ?? 'track',
+        engine: options.engine ?? null,
+        policy: () => policy,
+        isLoaded: () => true,
+        totals: () => audit.totalsToday(undefined),
+        onAnswer: () => undefined,
+        now: () => systemClock.monotonicMs(),
+      }),
+      onOverhead: () => undefined,
       clock: systemClock,
       outages: new OutageLog(logger),
       isDraining: () => false,

@@ -28,6 +28,14 @@ export function parseBehaviorHeaders(
   return behavior;
 }
 
+/** Whether one of the behavioral headers is there, whatever it says. */
+export function reportsBehavior(headers: ReadonlyMap<string, string>): boolean {
+  return (
+    headers.size > 0 &&
+    (headers.has(GUARDRAILS_HEADER) || headers.has(TOOLS_HEADER) || headers.has(CONFIRMED_HEADER))
+  );
+}
+
 /** Whether anything was reported; an empty list is something. */
 export function hasBehavior(behavior: Behavior): boolean {
   return (

@@ -1,4 +1,4 @@
-import type { AuditEntry, Behavior } from '../../core/behavior/audit-entry.ts';
+import type { AuditEntry, Behavior, Outcome } from '../../core/behavior/audit-entry.ts';
 import { parseBehaviorHeaders } from '../../core/behavior/parse-behavior-headers.ts';
 import { createUsageReader, type UsageReader } from '../../core/usage/create-usage-reader.ts';
 
@@ -28,10 +28,15 @@ export class Recording {
   readonly #entry: AuditEntry;
   #usage: UsageReader | null = null;
   #isComplete = false;
+  #outcome: Outcome = 'notEvaluated';
 
   constructor(options: RecordingOptions) {
     this.#options = options;
     this.#entry = options.entry;
+  }
+
+  get entry(): AuditEntry {
+    return this.#entry;
   }
 
   bytesIn(count: number): void {
@@ -55,6 +60,25 @@ export class Recording {
     if (this.#usage?.wantsBody) this.#usage.write(chunk);
   }
 
+  /** Bytes of the answer that nobody gets; its tokens were used all the same. */
+  unsent(chunk: Uint8Array): void {
+    if (this.#usage?.wantsBody) this.#usage.write(chunk);
+  }
+
+  /** What the policy engine said to the response head: it knows more than whatever an event said before. */
+  judged({ outcome, denials }: { outcome: Outcome; denials: readonly string[] }): void {
+    this.#outcome = outcome;
+    if (outcome !== 'allow' && outcome !== 'deny') return;
+    delete this.#entry.lateDenial;
+    delete this.#entry.policyViolations;
+    if (denials.length > 0) this.#entry.policyViolations = [...denials];
+  }
+
+  /** The client gets the denial in the answer's place. */
+  blocked(): void {
+    this.#entry.blocked = true;
+  }
+
   bytesOut(count: number): void {
     this.#entry.bytesOut += count;
   }
@@ -73,8 +97,7 @@ export class Recording {
     entry.durationMs = Math.round((end.atMs - this.#options.startedAtMs) * 10) / 10;
     const usage = this.#usage?.end() ?? null;
     if (usage !== null) entry.usage = usage;
-    // There is no policy engine in this version: nothing is evaluated, and nothing claims to be.
-    entry.outcome = 'notEvaluated';
+    entry.outcome = this.#outcome;
     this.#options.onComplete(entry);
   }
 

@@ -17,7 +17,7 @@ const stopping = new AbortController();
 
 beforeEach(async () => {
   fake = await startFakeEngine();
-  engine = createOpaEngine({ url: new URL(fake.url), timeoutMs: 100 });
+  engine = createOpaEngine({ url: new URL(fake.url), timeoutMs: 400 });
   clock = new ManualClock('2026-03-01T12:00:00Z');
   log = [];
   const entry = (level: string) => (message: string) => void log.push(`${level}: ${message}`);
@@ -48,7 +48,7 @@ test('a hung engine costs its time-out to the first five requests only, and one 
   fake.reply = 'hang';
   const startedAt = performance.now();
   expect(await askTimes(50)).toEqual(Array(50).fill('unreachable'));
-  expect(performance.now() - startedAt).toBeLessThan(1_500);
+  expect(performance.now() - startedAt).toBeLessThan(4_000);
   expect(fake.asked).toHaveLength(5);
   expect(log).toEqual([down]);
   // Nobody waits for a turn of the event loop either.

@@ -10,7 +10,7 @@ let engine: OpaEngine;
 
 beforeEach(async () => {
   fake = await startFakeEngine();
-  engine = createOpaEngine({ url: new URL(fake.url), timeoutMs: 200 });
+  engine = createOpaEngine({ url: new URL(fake.url), timeoutMs: 1_000 });
 });
 
 afterEach(async () => {
@@ -24,7 +24,7 @@ test('asks at the agent’s own path, with the input as it is', async () => {
 });
 
 test('puts the path of POLICY_URL before its own', async () => {
-  const behind = createOpaEngine({ url: new URL(`${fake.url}/opa/`), timeoutMs: 200 });
+  const behind = createOpaEngine({ url: new URL(`${fake.url}/opa/`), timeoutMs: 1_000 });
   await behind.evaluate(INPUT);
   await behind.close();
   expect(fake.asked.map(({ path }) => path)).toEqual(['/opa/v1/data/platform/agent/corner_shop/deny']);
@@ -68,9 +68,9 @@ describe('an engine that gives no answer', () => {
     const startedAt = performance.now();
     expect(await engine.evaluate(INPUT)).toEqual({
       state: 'unreachable',
-      reason: 'no answer within 200 ms',
+      reason: 'no answer within 1000 ms',
     });
-    expect(performance.now() - startedAt).toBeLessThan(1_000);
+    expect(performance.now() - startedAt).toBeLessThan(3_000);
   });
 
   test('more than its connections can carry wait no longer either', async () => {
@@ -78,7 +78,7 @@ describe('an engine that gives no answer', () => {
     const startedAt = performance.now();
     const answers = await Promise.all(Array.from({ length: 200 }, () => engine.evaluate(INPUT)));
     expect(new Set(answers.map(({ state }) => state))).toEqual(new Set(['unreachable']));
-    expect(performance.now() - startedAt).toBeLessThan(2_000);
+    expect(performance.now() - startedAt).toBeLessThan(4_000);
   });
 
   test('is unreachable when nobody listens', async () => {

@@ -1,8 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { reportsBehavior } from '../../core/behavior/parse-behavior-headers.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { AuditLog } from '../audit/audit-log.ts';
 import type { Recording } from '../audit/recording.ts';
+import type { PolicyDesk, Verdict } from '../policy/policy-desk.ts';
+import { answerViolation, VIOLATIONS_HEADER, violationsValue } from '../policy/violation-answer.ts';
 import type { Framed } from './framing.ts';
 import {
   pairsOf,
@@ -19,6 +22,7 @@ import {
 import type { OutageLog } from './outage-log.ts';
 import { answerProblem, writeProblem, type ProblemAnswer } from './problem-answer.ts';
 import { RequestBody } from './request-body.ts';
+import { RestOfAnswer } from './rest-of-answer.ts';
 import {
   ANSWERS,
   type Upstream,
@@ -31,10 +35,20 @@ import {
 export interface ProxyContext {
   upstream: Upstream;
   audit: AuditLog;
+  policy: PolicyDesk;
   clock: Clock;
   outages: OutageLog;
   /** The process is stopping: connections end with their current request. */
   isDraining(): boolean;
+  /** Told how long a request was in the sidecar, and not with the agent, until its response head; milliseconds. */
+  onOverhead(ms: number): void;
+}
+
+/** The agent's head as it would go on. */
+interface Head {
+  status: number;
+  message: string;
+  headers: string[];
 }
 
 export interface ExchangeInput {
@@ -70,6 +84,13 @@ export class Exchange implements UpstreamHandler {
   #hasWritten = false;
   #isPaused = false;
   #isBroken = false;
+  #overheadMs = 0;
+  /** What came while the policy engine is asked about the head; null: it is not. */
+  #held: (() => void)[] | null = null;
+  /** The policy engine's part; the entry is complete only after it. */
+  #judging: Promise<void> | null = null;
+  /** Of an answer that was blocked. */
+  #rest: RestOfAnswer | null = null;
 
   constructor(context: ProxyContext, input: ExchangeInput) {
     const { request, response, framed, requestId } = input;
@@ -97,8 +118,10 @@ export class Exchange implements UpstreamHandler {
     response.on('finish', () => lingerOver(request));
   }
 
-  start(): void {
+  /** `arrivedAtMs`: on the clock that does not jump. */
+  start(arrivedAtMs: number): void {
     this.#context.upstream.send(this.#outgoing, this);
+    this.#overheadMs = this.#context.clock.monotonicMs() - arrivedAtMs;
   }
 
   onStart(control: UpstreamControl): void {
@@ -120,7 +143,7 @@ export class Exchange implements UpstreamHandler {
   }
 
   onHead(status: number, message: string, raw: HeaderList): void {
-    const { request, response, requestId } = this.#input;
+    const { request, requestId } = this.#input;
     if (this.#isOver) return;
     this.#context.outages.ended();
     const head = responseHeaders(raw, requestId);
@@ -132,6 +155,45 @@ export class Exchange implements UpstreamHandler {
       contentEncoding: valuesOf(headers, 'content-encoding')[0],
       platform,
     });
+    const goesOn = { status, message, headers };
+    const { policy, clock } = this.#context;
+    const headAtMs = clock.monotonicMs();
+    const verdict = reportsBehavior(platform) ? policy.judge(this.#recording.entry) : null;
+    const passOn = (final: Verdict | null): void => {
+      this.#decide(goesOn, final);
+      this.#context.onOverhead(this.#overheadMs + clock.monotonicMs() - headAtMs);
+    };
+    if (verdict instanceof Promise) this.#judging = this.#holdFor(verdict, passOn);
+    else passOn(verdict);
+  }
+
+  /** Lets nothing of the answer pass before the verdict. */
+  async #holdFor(verdict: Promise<Verdict>, passOn: (final: Verdict) => void): Promise<void> {
+    const held: (() => void)[] = [];
+    this.#held = held;
+    this.#control?.pause();
+    const final = await verdict;
+    this.#held = null;
+    passOn(final);
+    for (const go of held) go();
+    if (!this.#isPaused) this.#control?.resume();
+  }
+
+  #decide(head: Head, verdict: Verdict | null): void {
+    if (verdict === null) {
+      this.#pass(head);
+      return;
+    }
+    this.#recording.judged(verdict);
+    if (this.#isOver) return;
+    const { denials } = verdict;
+    if (denials.length === 0) this.#pass(head);
+    else if (this.#context.policy.mode === 'enforce') this.#block(head, denials);
+    else this.#pass({ ...head, headers: [...head.headers, VIOLATIONS_HEADER, violationsValue(denials)] });
+  }
+
+  #pass({ status, message, headers }: Head): void {
+    const { response } = this.#input;
     if (this.#context.isDraining()) response.shouldKeepAlive = false;
     try {
       response.writeHead(status, printable(message), headers);
@@ -146,8 +208,24 @@ export class Exchange implements UpstreamHandler {
     });
   }
 
+  /** The client gets the denial; the agent has acted all the same. */
+  #block({ headers }: Head, denials: readonly string[]): void {
+    const { response } = this.#input;
+    this.#isOver = true;
+    this.#recording.blocked();
+    if (this.#context.isDraining()) response.shouldKeepAlive = false;
+    this.#recording.bytesOut(answerViolation(response, denials, headers));
+    const length = valuesOf(headers, 'content-length')[0];
+    this.#rest = new RestOfAnswer(this.#control, length, (chunk) => this.#recording.unsent(chunk));
+  }
+
   onData(chunk: Buffer): void {
     const { response } = this.#input;
+    if (this.#held !== null) {
+      this.#held.push(() => this.onData(chunk));
+      return;
+    }
+    this.#rest?.take(chunk);
     if (this.#isOver) return;
     this.#hasWritten = true;
     if (!response.write(chunk) && !this.#isPaused) {
@@ -163,11 +241,18 @@ export class Exchange implements UpstreamHandler {
 
   onEnd(rawTrailers: HeaderList): void {
     const { response } = this.#input;
+    if (this.#held !== null) {
+      this.#held.push(() => this.onEnd(rawTrailers));
+      return;
+    }
+    this.#rest?.end();
     if (this.#isOver) return;
     this.#hasWritten = true;
     if (rawTrailers.length > 0) {
       const { headers, platform } = responseTrailers(rawTrailers);
       this.#recording.trailers(platform);
+      const { policy } = this.#context;
+      if (policy.mode !== 'off' && reportsBehavior(platform)) void policy.review(this.#recording.entry);
       if (headers.length > 0) response.addTrailers(pairsOf(headers));
     }
     response.end();
@@ -175,6 +260,11 @@ export class Exchange implements UpstreamHandler {
 
   onError(failure: UpstreamFailure): void {
     const { response, requestId } = this.#input;
+    if (this.#held !== null) {
+      this.#held.push(() => this.onError(failure));
+      return;
+    }
+    this.#rest?.end();
     if (this.#isOver) return;
     if (failure.kind === 'stale' && this.#mayRetry()) {
       this.#hasRetried = true;
@@ -230,12 +320,18 @@ export class Exchange implements UpstreamHandler {
     this.#isOver = true;
     request.socket.off('close', this.#closed);
     const aborted = !response.writableFinished;
-    if (aborted) this.#control?.abort();
-    this.#recording.complete({
+    if (aborted) {
+      this.#control?.abort();
+      this.#rest?.end();
+    }
+    const end = {
       ...(response.headersSent && { statusCode: response.statusCode }),
       aborted,
       atMs: this.#context.clock.monotonicMs(),
-    });
+    };
+    const { over } = this.#rest ?? {};
+    if (this.#judging === null && over === undefined) this.#recording.complete(end);
+    else void Promise.all([this.#judging, over]).then(() => this.#recording.complete(end));
   };
 }
 

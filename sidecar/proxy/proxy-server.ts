@@ -82,6 +82,7 @@ export async function startProxyServer(
 }
 
 function pass(context: ProxyContext, request: IncomingMessage, response: ServerResponse): Exchange | null {
+  const arrivedAtMs = context.clock.monotonicMs();
   const framed = frame(lineOf(request));
   if (!framed.ok) {
     answerProblem(response, { ...framed, close: true });
@@ -89,7 +90,7 @@ function pass(context: ProxyContext, request: IncomingMessage, response: ServerR
   }
   const requestId = requestIdOf(request.rawHeaders);
   const exchange = new Exchange(context, { request, response, framed, requestId });
-  exchange.start();
+  exchange.start(arrivedAtMs);
   return exchange;
 }
 

@@ -2,10 +2,20 @@ import { ServerResponse, type ClientRequest, type IncomingMessage } from 'node:h
 import type { Socket } from 'node:net';
 import { pipeline, type Duplex } from 'node:stream';
 import { createProxyServer } from 'http-proxy-3';
+import { reportsBehavior } from '../../core/behavior/parse-behavior-headers.ts';
 import type { Recording } from '../audit/recording.ts';
+import type { Verdict } from '../policy/policy-desk.ts';
+import { answerViolation, VIOLATIONS_HEADER, violationsValue } from '../policy/violation-answer.ts';
 import type { ProxyContext } from './exchange.ts';
 import { frame, lineOf } from './framing.ts';
-import { printable, recordOf, requestHeaders, responseHeaders, valuesOf } from './headers.ts';
+import {
+  printable,
+  recordOf,
+  requestHeaders,
+  responseHeaders,
+  valuesOf,
+  type ResponseHead,
+} from './headers.ts';
 import { writeProblem } from './problem-answer.ts';
 import { requestIdOf } from './request-id.ts';
 import { ANSWERS, connectTimeoutOf, type UpstreamFailure, type UpstreamOptions } from './upstream.ts';
@@ -28,6 +38,8 @@ interface Passage {
   /** The agent's answer was cut, or its half of the connection. */
   isCut: boolean;
   isTimedOut: boolean;
+  /** The policy engine is asked about the agent's head; the entry is complete only after it. */
+  judging: Promise<void> | null;
   /** Ends the watch over a client that waits for the agent. */
   stopWatch(): void;
 }
@@ -53,13 +65,21 @@ export function createUpgrader(context: ProxyContext, { url, timeoutMs }: Upstre
       passage.atSwitch = { read: agent.bytesRead - head.length, written: agent.bytesWritten };
       agent.on('error', () => (passage.isCut = true));
       passage.stopWatch();
-      rewriteSwitch(answer, passage);
+      const pass = (headers: string[]): void => {
+        // What the library writes to the client.
+        answer.headers = { ...recordOf(headers), connection: 'Upgrade', upgrade: 'websocket' };
+        carry(answer, agent, head);
+      };
+      judge(context, { request, passage, source: agent, head: recordHead(answer, passage), pass });
     });
-    // The library's own listener heeds neither a slow client nor an answer that is cut.
+    let carry: (...upgrade: unknown[]) => void = () => undefined;
+    const own = outgoing.listeners('upgrade');
     process.nextTick(() => {
+      carry = withhold(outgoing, own);
+      // Its own listener for an answer heeds neither a slow client nor an answer that is cut.
       outgoing.removeAllListeners('response').on('response', (answer) => {
         context.outages.ended();
-        relay(answer, request, passage);
+        relay(context, answer, request, passage);
       });
     });
   });
@@ -82,7 +102,8 @@ export function createUpgrader(context: ProxyContext, { url, timeoutMs }: Upstre
       passages.set(request, passage);
       passage.client.once('close', () => {
         passages.delete(request);
-        finish(context, passage);
+        if (passage.judging === null) finish(context, passage);
+        else void passage.judging.then(() => finish(context, passage));
       });
       proxy.ws(request, passage.client, Buffer.alloc(0));
     },
@@ -121,7 +142,7 @@ function admit(
   request.url = framed.path;
   request.headers = { ...recordOf(head), connection: 'Upgrade', upgrade: 'websocket' };
   const atSwitch = { read: 0, written: 0 };
-  return { recording, requestId, client, atSwitch, isCut: false, isTimedOut: false };
+  return { recording, requestId, client, atSwitch, isCut: false, isTimedOut: false, judging: null };
 }
 
 /**
@@ -144,6 +165,13 @@ function watch(client: Socket, head: Buffer): () => void {
   };
 }
 
+/** The library would switch before the agent's head is judged: takes its listeners away, and gives a call that runs them. */
+function withhold(outgoing: ClientRequest, own: readonly unknown[]): (...upgrade: unknown[]) => void {
+  const theirs = outgoing.listeners('upgrade').filter((each) => !own.includes(each));
+  for (const each of theirs) outgoing.off('upgrade', each as () => void);
+  return (...upgrade) => theirs.forEach((each) => void Reflect.apply(each, outgoing, upgrade));
+}
+
 /** To the first byte of the agent's answer; a WebSocket that is open may be silent for as long as it likes. */
 function limitWait(outgoing: ClientRequest, passage: Passage, timeoutMs: number): void {
   const timer = setTimeout(() => {
@@ -153,16 +181,65 @@ function limitWait(outgoing: ClientRequest, passage: Passage, timeoutMs: number)
   for (const event of ['upgrade', 'response', 'close']) outgoing.once(event, () => clearTimeout(timer));
 }
 
-/** The library writes the answer's `headers` to the client, after the listeners that were there before its own. */
-function rewriteSwitch(answer: IncomingMessage, passage: Passage): void {
-  const headers = recordHead(answer, passage);
-  answer.headers = { ...recordOf(headers), connection: 'Upgrade', upgrade: 'websocket' };
+interface Judged {
+  request: IncomingMessage;
+  passage: Passage;
+  /** Where the rest of the agent's answer comes from. */
+  source: Duplex | IncomingMessage;
+  head: ResponseHead;
+  /** Lets the answer pass with these headers. */
+  pass: (headers: string[]) => void;
+}
+
+/** The head of an upgrade's answer is judged as any other: a client that asks for one must not get around it. */
+function judge(context: ProxyContext, judged: Judged): void {
+  const { passage, source, head, pass } = judged;
+  const { recording, client } = passage;
+  const decide = (verdict: Verdict | null): void => {
+    if (verdict !== null) recording.judged(verdict);
+    const denials = verdict?.denials ?? [];
+    if (client.destroyed) source.destroy();
+    else if (denials.length === 0) pass(head.headers);
+    else if (context.policy.mode !== 'enforce')
+      pass([...head.headers, VIOLATIONS_HEADER, violationsValue(denials)]);
+    else block(judged, denials);
+  };
+  const verdict = reportsBehavior(head.platform) ? context.policy.judge(recording.entry) : null;
+  if (verdict instanceof Promise) passage.judging = verdict.then(decide);
+  else decide(verdict);
+}
+
+function block({ request, passage, source, head }: Judged, denials: readonly string[]): void {
+  const { client, recording } = passage;
+  source.destroy();
+  recording.blocked();
+  passage.statusCode = 403;
+  const response = new ServerResponse(request);
+  response.shouldKeepAlive = false;
+  response.assignSocket(client);
+  response.once('finish', () => client.destroySoon());
+  recording.bytesOut(answerViolation(response, denials, head.headers));
 }
 
 /** The agent did not switch: its answer goes to the client as that of any request, and ends the connection. */
-function relay(answer: IncomingMessage, request: IncomingMessage, passage: Passage): void {
+function relay(
+  context: ProxyContext,
+  answer: IncomingMessage,
+  request: IncomingMessage,
+  passage: Passage,
+): void {
+  const head = recordHead(answer, passage);
+  const pass = (headers: string[]): void => relayWith(headers, answer, request, passage);
+  judge(context, { request, passage, source: answer, head, pass });
+}
+
+function relayWith(
+  headers: string[],
+  answer: IncomingMessage,
+  request: IncomingMessage,
+  passage: Passage,
+): void {
   const { client, recording, requestId } = passage;
-  const headers = recordHead(answer, passage);
   const response = new ServerResponse(request);
   response.shouldKeepAlive = false;
   try {
@@ -182,12 +259,13 @@ function relay(answer: IncomingMessage, request: IncomingMessage, passage: Passa
   });
 }
 
-function recordHead(answer: IncomingMessage, passage: Passage): string[] {
+function recordHead(answer: IncomingMessage, passage: Passage): ResponseHead {
   const statusCode = answer.statusCode ?? 0;
-  const { headers, platform } = responseHeaders(answer.rawHeaders, passage.requestId);
+  const head = responseHeaders(answer.rawHeaders, passage.requestId);
+  const { platform } = head;
   passage.statusCode = statusCode;
   passage.recording.head({ statusCode, contentType: undefined, contentEncoding: undefined, platform });
-  return headers;
+  return head;
 }
 
 function finish(

@@ -9,6 +9,7 @@ import { gather, type AgentEnvironment } from '../../probe/gather.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { AuditRing } from '../audit/ring.ts';
 import type { CurrentManifest } from '../manifest/current-manifest.ts';
+import type { PolicyDesk } from '../policy/policy-desk.ts';
 import type { ProofStore } from '../proofs/proof-store.ts';
 import { SharedRun } from './shared-run.ts';
 
@@ -28,6 +29,7 @@ export interface AssessorOptions {
   manifest: CurrentManifest;
   proofs: ProofStore;
   ring: AuditRing;
+  policy: PolicyDesk;
   clock: Clock;
   signal: AbortSignal;
 }
@@ -58,14 +60,16 @@ export class Assessor {
   }
 
   async #run(): Promise<Assessment> {
-    const { upstreamUrl, environment, podAgentName, proofs, ring, clock, signal } = this.#options;
+    const { upstreamUrl, environment, podAgentName, proofs, ring, policy, clock, signal } = this.#options;
     const { manifest, hash: manifestHash, invalid } = this.#options.manifest;
+    const entries = ring.newest();
     const facts = await gather({
       manifest,
       upstreamUrl,
       environment,
       now: () => clock.now(),
-      behavior: summarizeBehavior(ring.newest()),
+      behavior: summarizeBehavior(entries),
+      policy: () => policy.facts(entries),
       proofs: proofs.list(),
       podAgentName,
       manifestInvalid: invalid,

@@ -6,7 +6,7 @@ import type { AuditRing } from '../audit/ring.ts';
 import type { SidecarContext } from '../context.ts';
 
 /** The requests that passed, and what the agent tells about them afterwards. */
-export function auditRoutes({ audit }: SidecarContext): Route[] {
+export function auditRoutes({ audit, policy }: SidecarContext): Route[] {
   return [
     {
       method: 'GET',
@@ -35,14 +35,19 @@ export function auditRoutes({ audit }: SidecarContext): Route[] {
         'Body `{requestId, events[], agentName?}`, at most 64 KiB and 500 events. 200 `{requestId, found: true, opaViolations[]}`; 202 `{requestId, found: false}` for a request that is not in the ring; 400 with `errors`, and nothing is recorded.',
       handlers: [
         jsonBody(EVENT_BATCH_LIMITS.bytes),
-        (request, response) => {
+        async (request, response) => {
           const parsed = parseEventBatch(request.body as unknown);
           if (!parsed.ok)
             throw new Problem(400, 'the event batch is not valid', { extra: { errors: parsed.errors } });
           const { requestId } = parsed.value;
           const entry = audit.recordEvents(parsed.value);
           if (entry === null) response.status(202).json({ requestId, found: false });
-          else response.json({ requestId, found: true, opaViolations: entry.policyViolations ?? [] });
+          else {
+            // Without an event there is nothing that the engine has not been told.
+            const isNews = parsed.value.events.length > 0;
+            const opaViolations = isNews ? await policy.review(entry) : (entry.policyViolations ?? []);
+            response.json({ requestId, found: true, opaViolations });
+          }
         },
       ],
     },

@@ -30,7 +30,7 @@ export function healthRoutes(context: SidecarContext): Route[] {
       method: 'GET',
       path: '/readyz',
       summary:
-        'For the kubelet: 200 while the sidecar itself can serve, 503 while it stops. With the policy mode.',
+        'For the kubelet: 200 while the sidecar itself can serve, 503 while it stops. With the policy mode and engine.',
       handlers: [(_request, response) => answerReadyz(context, response)],
     },
   ];
@@ -40,7 +40,6 @@ export function healthRoutes(context: SidecarContext): Route[] {
 function answerReadyz({ isDraining, config }: SidecarContext, response: Response): void {
   response.status(isDraining ? 503 : 200).json({
     status: isDraining ? 'draining' : 'ok',
-    // No engine is part of this version, so nothing is evaluated whatever the mode says.
-    policy: { mode: config.POLICY_PROXY_MODE, engine: config.POLICY_ENGINE, evaluates: false },
+    policy: { mode: config.POLICY_PROXY_MODE, engine: config.POLICY_ENGINE },
   });
 }

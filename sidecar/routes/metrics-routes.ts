@@ -1,14 +1,13 @@
 import { OUTCOMES } from '../../core/behavior/audit-entry.ts';
 import type { Route } from '../../runtime/http-app.ts';
-import { createMetrics, METRICS_CONTENT_TYPE, type Counter, type Labels } from '../../runtime/metrics.ts';
+import { METRICS_CONTENT_TYPE, type Counter, type Labels } from '../../runtime/metrics.ts';
 import { VERSION } from '../../runtime/version.ts';
 import { tokenPriceOf } from '../../core/manifest/token-price.ts';
 import type { SidecarContext } from '../context.ts';
 
 /** `GET /metrics`: what was counted, read when somebody asks, so that a request pays nothing for it. */
 export function metricsRoutes(context: SidecarContext, heartbeatFailures: () => number): Route[] {
-  const { audit, others, manifest } = context;
-  const metrics = createMetrics();
+  const { audit, others, manifest, engine, metrics } = context;
   const requests = risingTo(
     metrics.counter('platform_sidecar_requests_total', 'Proxied requests by policy outcome.'),
   );
@@ -17,6 +16,12 @@ export function metricsRoutes(context: SidecarContext, heartbeatFailures: () => 
   );
   const dropped = risingTo(
     metrics.counter('platform_sidecar_audit_dropped_total', 'Audit entries overwritten in the ring.'),
+  );
+  const failOpen = risingTo(
+    metrics.counter(
+      'platform_sidecar_policy_fail_open_seconds_total',
+      'Seconds in which requests passed unevaluated because the policy engine did not answer.',
+    ),
   );
   metrics.gauge('platform_sidecar_tokens_today', 'Tokens of the current UTC day.', () => [
     {
@@ -43,6 +48,7 @@ export function metricsRoutes(context: SidecarContext, heartbeatFailures: () => 
           for (const outcome of OUTCOMES) requests(audit.outcomes[outcome], { outcome });
           tokens(audit.tokens.prompt, { kind: 'prompt' });
           tokens(audit.tokens.completion, { kind: 'completion' });
+          failOpen(engine.failOpenSeconds());
           dropped(audit.ring.dropped);
           response.type(METRICS_CONTENT_TYPE).send(metrics.render());
         },

@@ -1,0 +1,422 @@
+import { gzipSync } from 'node:zlib';
+import type { RequestListener } from 'node:http';
+import { connect } from 'node:net';
+import { afterEach, describe, expect, test } from '@jest/globals';
+import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
+import { startFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts';
+import { ask, askRaw, until } from '../../testing/proxy-rig.ts';
+import { manifestText, startSidecarRig, type SidecarRig } from '../../testing/sidecar-rig.ts';
+
+const MANIFEST = manifestText({
+  guardrails: { input: [{ type: 'pii-detector' }] },
+  tools: [
+    {
+      name: 'delete_order',
+      description: 'Deletes.',
+      annotations: { destructiveHint: true },
+    },
+  ],
+});
+const DESTRUCTIVE = 'destructive_tool_without_confirmation';
+const PII = 'pii_detector_not_invoked';
+
+let rig: SidecarRig;
+let fake: FakeEngine | null = null;
+
+afterEach(async () => {
+  await rig.close();
+  await fake?.stop();
+  fake = null;
+});
+
+async function start(env: Record<string, string>, answer: RequestListener, manifest = MANIFEST) {
+  rig = await startSidecarRig({
+    manifest,
+    env: { OPENAI_API_KEY: 'x', POLICY_ENGINE: 'builtin', ...env },
+    agent: { '/health': {}, '/capabilities': {} },
+  });
+  rig.agent.otherwise = answer;
+}
+
+async function startWithEngine(env: Record<string, string>, answer: RequestListener) {
+  fake = await startFakeEngine();
+  await start({ POLICY_ENGINE: 'opa', POLICY_URL: fake.url, ...env }, answer);
+  await until(() => fake!.asked.length >= 2, 'the canaries');
+  fake.asked.length = 0;
+  return fake;
+}
+
+const reporting =
+  (headers: Record<string, string>): RequestListener =>
+  (_request, response) =>
+    void response.writeHead(200, { ...headers, 'content-type': 'text/plain' }).end('the answer');
+
+async function entry(): Promise<AuditEntry> {
+  let entries: AuditEntry[];
+  const deadline = Date.now() + 5_000;
+  do entries = await rig.report<AuditEntry[]>('/audit');
+  while (entries.at(-1)?.outcome === undefined && Date.now() < deadline);
+  return entries.at(-1)!;
+}
+
+const events = (requestId: string, list: object[]) =>
+  rig.control('/events', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ requestId, events: list }),
+  });
+
+const UNSAFE = { 'X-Platform-Tools-Called': 'delete_order' };
+const SAFE = { 'X-Platform-Guardrails-Invoked': 'pii-detector', 'X-Platform-User-Confirmed': 'true' };
+
+describe('track', () => {
+  test('passes a denied answer on, with the reasons in a header and in the entry', async () => {
+    await start({}, reporting(UNSAFE));
+    const answer = await ask(rig.sidecar.proxyPort, { path: '/chat' });
+    expect([answer.status, answer.body]).toEqual([200, 'the answer']);
+    expect(answer.headers['x-platform-policy-violations']).toBe(`${DESTRUCTIVE},${PII}`);
+    expect(answer.headers['x-platform-tools-called']).toBeUndefined();
+    const { outcome, policyViolations, blocked, lateDenial, statusCode } = await entry();
+    expect({ outcome, policyViolations, blocked, lateDenial, statusCode }).toEqual({
+      outcome: 'deny',
+      policyViolations: [DESTRUCTIVE, PII],
+      blocked: undefined,
+      lateDenial: undefined,
+      statusCode: 200,
+    });
+  });
+
+  test.each([
+    ['allow', SAFE],
+    ['notEvaluated', {}],
+    ['notEvaluated', { 'X-Platform-Other': 'x' }],
+  ])('is %s for the headers %j', async (outcome, headers) => {
+    await start({}, reporting(headers));
+    const answer = await ask(rig.sidecar.proxyPort);
+    expect([answer.status, answer.headers['x-platform-policy-violations']]).toEqual([200, undefined]);
+    expect(await entry()).toMatchObject({ outcome });
+    expect(await entry()).not.toHaveProperty('policyViolations');
+  });
+});
+
+describe('enforce', () => {
+  test('answers 403 PolicyViolation in the place of a denied answer', async () => {
+    const body = gzipSync('secret'.repeat(100));
+    await start({ POLICY_PROXY_MODE: 'enforce' }, (_request, response) => {
+      response.writeHead(200, {
+        ...UNSAFE,
+        'Content-Type': 'text/html',
+        'Content-Encoding': 'gzip',
+        'Content-Length': body.length,
+        'Cache-Control': 'max-age=60',
+        ETag: '"1"',
+        'X-Served-By': 'agent',
+        'Access-Control-Allow-Origin': '*',
+      });
+      response.end(body);
+    });
+    const answer = await ask(rig.sidecar.proxyPort, { headers: { 'x-request-id': 'r-1' } });
+    const { date: _, ...headers } = answer.headers;
+    expect(answer.status).toBe(403);
+    expect(JSON.parse(answer.body)).toEqual({
+      error: 'PolicyViolation',
+      blocked: true,
+      violations: [DESTRUCTIVE, PII],
+      message: `The agent's answer is blocked by policy: ${DESTRUCTIVE}, ${PII}`,
+    });
+    expect(headers).toEqual({
+      'content-type': 'application/json',
+      'content-length': String(Buffer.byteLength(answer.body)),
+      'cache-control': 'no-store',
+      'x-platform-policy-violations': `${DESTRUCTIVE},${PII}`,
+      'x-request-id': 'r-1',
+      'x-served-by': 'agent',
+      'access-control-allow-origin': '*',
+      connection: 'close',
+    });
+    expect(await entry()).toMatchObject({
+      outcome: 'deny',
+      blocked: true,
+      statusCode: 403,
+      upstreamStatusCode: 200,
+      policyViolations: [DESTRUCTIVE, PII],
+    });
+  });
+
+  test('lets what is allowed, and what reports nothing, pass', async () => {
+    await start({ POLICY_PROXY_MODE: 'enforce' }, (request, response) => {
+      reporting(request.url === '/safe' ? SAFE : {})(request, response);
+    });
+    const answers = [
+      await ask(rig.sidecar.proxyPort, { path: '/safe' }),
+      await ask(rig.sidecar.proxyPort, { path: '/silent' }),
+    ];
+    expect(answers.map(({ status, body }) => [status, body])).toEqual([
+      [200, 'the answer'],
+      [200, 'the answer'],
+    ]);
+    const entries = await rig.report<AuditEntry[]>('/audit');
+    expect(entries.map(({ outcome }) => outcome)).toEqual(['allow', 'notEvaluated']);
+  });
+
+  test('a HEAD gets the status and the headers without a body, and the connection goes on', async () => {
+    await start({ POLICY_PROXY_MODE: 'enforce' }, reporting(UNSAFE));
+    const host = 'Host: a\r\n';
+    const text = await askRaw(
+      rig.sidecar.proxyPort,
+      `HEAD / HTTP/1.1\r\n${host}\r\nGET / HTTP/1.1\r\n${host}Connection: close\r\n\r\n`,
+    );
+    expect(text.match(/HTTP\/1\.1 403 Forbidden/g)).toHaveLength(2);
+    expect(text.match(/"PolicyViolation"/g)).toHaveLength(1);
+  });
+
+  test('ends an endless answer at the agent', async () => {
+    let isCut = false;
+    await start({ POLICY_PROXY_MODE: 'enforce' }, (_request, response) => {
+      response.writeHead(200, { ...UNSAFE, 'content-type': 'text/event-stream' });
+      const timer = setInterval(() => response.write('data: x\n\n'), 5);
+      response.on('close', () => {
+        isCut = true;
+        clearInterval(timer);
+      });
+    });
+    expect((await ask(rig.sidecar.proxyPort)).status).toBe(403);
+    await until(() => isCut, 'the end at the agent');
+  });
+
+  test('counts the tokens of a blocked answer', async () => {
+    await start({ POLICY_PROXY_MODE: 'enforce' }, (_request, response) => {
+      const usage = { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 };
+      const body = JSON.stringify({ model: 'gpt-5', object: 'chat.completion', choices: [], usage });
+      response.writeHead(200, {
+        ...UNSAFE,
+        'content-type': 'application/json',
+        'content-length': body.length,
+      });
+      response.flushHeaders();
+      setTimeout(() => response.end(body), 20);
+    });
+    expect((await ask(rig.sidecar.proxyPort)).status).toBe(403);
+    expect(await entry()).toMatchObject({ blocked: true, usage: { totalTokens: 7 } });
+  });
+
+  test('is not got around by asking for an upgrade', async () => {
+    await start({ POLICY_PROXY_MODE: 'enforce' }, reporting(UNSAFE));
+    const text = await askRaw(
+      rig.sidecar.proxyPort,
+      'GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n',
+    );
+    expect(text).toMatch(/^HTTP\/1\.1 403 Forbidden/);
+    expect(text).not.toContain('the answer');
+    expect(await entry()).toMatchObject({ outcome: 'deny', blocked: true, statusCode: 403 });
+  });
+});
+
+describe('off', () => {
+  test('asks nothing about answers and their trailers, and strips their headers', async () => {
+    const engine = await startWithEngine({ POLICY_PROXY_MODE: 'off' }, (_request, response) => {
+      response.writeHead(200, { ...UNSAFE, trailer: 'X-Platform-Tools-Called' });
+      response.write('x');
+      response.addTrailers(UNSAFE);
+      response.end();
+    });
+    const answer = await ask(rig.sidecar.proxyPort);
+    expect(answer.headers['x-platform-policy-violations']).toBeUndefined();
+    expect(answer.headers['x-platform-tools-called']).toBeUndefined();
+    expect(await entry()).toMatchObject({ outcome: 'notEvaluated', toolsCalled: ['delete_order'] });
+    expect(engine.asked).toEqual([]);
+  });
+
+  test('still evaluates events, and the gap report', async () => {
+    await start({ POLICY_PROXY_MODE: 'off' }, reporting(UNSAFE));
+    await ask(rig.sidecar.proxyPort, { headers: { 'x-request-id': 'r-1' } });
+    const reply = await events('r-1', [{ type: 'guardrail', guardrailType: 'pii-detector', invoked: true }]);
+    expect(await reply.json()).toEqual({ requestId: 'r-1', found: true, opaViolations: [DESTRUCTIVE] });
+    const { issues } = await rig.report<{ issues: { property: string; source?: string }[] }>('/gap');
+    expect(issues.filter(({ source }) => source === 'policy').map(({ property }) => property)).toEqual([
+      `policy.${DESTRUCTIVE}`,
+    ]);
+  });
+});
+
+describe('what comes after the head', () => {
+  test('is a late denial from trailers, and leaves the outcome', async () => {
+    await start({ POLICY_PROXY_MODE: 'enforce' }, (_request, response) => {
+      response.writeHead(200, { trailer: 'X-Platform-Tools-Called' });
+      response.write('the answer');
+      response.addTrailers(UNSAFE);
+      response.end();
+    });
+    const answer = await ask(rig.sidecar.proxyPort);
+    expect([answer.status, answer.body, answer.trailers]).toEqual([200, 'the answer', {}]);
+    const seen = await entry();
+    expect(seen).toMatchObject({
+      outcome: 'notEvaluated',
+      lateDenial: true,
+      policyViolations: [DESTRUCTIVE, PII],
+    });
+    expect(seen).not.toHaveProperty('blocked');
+  });
+
+  test('is a late denial from events, of which only new reasons are late', async () => {
+    await start({}, reporting({ 'X-Platform-Guardrails-Invoked': '' }));
+    await ask(rig.sidecar.proxyPort, { headers: { 'x-request-id': 'r-1' } });
+    expect(await entry()).toMatchObject({ outcome: 'deny', policyViolations: [PII] });
+    await events('r-1', [{ type: 'guardrail', guardrailType: 'x', invoked: true }]);
+    expect(await entry()).not.toHaveProperty('lateDenial');
+    const reply = await events('r-1', [{ type: 'tool', name: 'delete_order' }]);
+    expect(await reply.json()).toMatchObject({ opaViolations: [DESTRUCTIVE, PII] });
+    expect(await entry()).toMatchObject({
+      outcome: 'deny',
+      lateDenial: true,
+      policyViolations: [PII, DESTRUCTIVE],
+    });
+  });
+});
+
+describe('with an engine over HTTP', () => {
+  test('a request without a behavioral header costs no question', async () => {
+    const engine = await startWithEngine({}, reporting({}));
+    await ask(rig.sidecar.proxyPort);
+    expect(await entry()).toMatchObject({ outcome: 'notEvaluated' });
+    expect(engine.asked).toEqual([]);
+  });
+
+  test('tells the facts of the request and of the day, and holds the answer until the verdict', async () => {
+    const engine = await startWithEngine({ POLICY_PROXY_MODE: 'enforce' }, reporting(SAFE));
+    engine.reply = { result: [] };
+    const answer = await ask(rig.sidecar.proxyPort);
+    expect([answer.status, answer.body]).toEqual([200, 'the answer']);
+    expect(engine.asked).toEqual([
+      {
+        path: '/v1/data/platform/agent/shop/deny',
+        input: {
+          agent_name: 'shop',
+          request_type: 'llm_call',
+          guardrails_invoked: ['pii-detector'],
+          user_confirmed: true,
+          tokens_today: 0,
+        },
+      },
+    ]);
+    engine.reply = { result: ['own, rule\n'] };
+    const denied = await ask(rig.sidecar.proxyPort);
+    expect([denied.status, denied.headers['x-platform-policy-violations']]).toEqual([403, 'own? rule?']);
+    expect(JSON.parse(denied.body)).toMatchObject({ violations: ['own, rule\n'] });
+  });
+
+  test('a large answer passes whole after the verdict', async () => {
+    const body = 'x'.repeat(5_000_000);
+    await startWithEngine({}, (_request, response) => response.writeHead(200, SAFE).end(body));
+    const answer = await ask(rig.sidecar.proxyPort);
+    expect([answer.status, answer.body === body]).toEqual([200, true]);
+    expect(await entry()).toMatchObject({ outcome: 'allow', bytesOut: body.length });
+  });
+
+  test('an answer without a result is notEvaluated', async () => {
+    const engine = await startWithEngine({ POLICY_PROXY_MODE: 'enforce' }, reporting(UNSAFE));
+    engine.reply = {};
+    expect((await ask(rig.sidecar.proxyPort)).status).toBe(200);
+    expect(await entry()).toMatchObject({ outcome: 'notEvaluated' });
+  });
+
+  test('fails open, with one warning and at most five time-outs', async () => {
+    const engine = await startWithEngine(
+      { POLICY_PROXY_MODE: 'enforce', POLICY_TIMEOUT_MS: '300' },
+      reporting(UNSAFE),
+    );
+    engine.reply = 'hang';
+    const startedAt = performance.now();
+    const statuses: number[] = [];
+    for (let i = 0; i < 20; i++) statuses.push((await ask(rig.sidecar.proxyPort)).status);
+    expect(new Set(statuses)).toEqual(new Set([200]));
+    expect(performance.now() - startedAt).toBeLessThan(5_000);
+    expect(engine.asked).toHaveLength(5);
+    expect((await entry()).outcome).toBe('failOpen');
+    expect(rig.log.filter(([level]) => level === 'warn').map(([, message]) => message)).toEqual([
+      "the policy engine does not have this agent's rules, or those of another manifest",
+      'the policy engine does not answer: requests pass unevaluated',
+    ]);
+    const metrics = await (await rig.control('/metrics')).text();
+    expect(metrics).toContain('platform_sidecar_requests_total{outcome="failOpen"} 20');
+    expect(Number(/fail_open_seconds_total ([\d.]+)/.exec(metrics)?.[1])).toBeGreaterThan(0);
+    expect(metrics).toContain('platform_sidecar_policy_seconds_count{state="unreachable"} 20');
+    expect(metrics).toContain('platform_sidecar_overhead_seconds_count 20');
+  });
+
+  test('a client that leaves while the engine is asked leaves an entry with the verdict', async () => {
+    const engine = await startWithEngine(
+      { POLICY_PROXY_MODE: 'enforce', POLICY_TIMEOUT_MS: '500' },
+      reporting(UNSAFE),
+    );
+    engine.reply = 'hang';
+    const client = connect(rig.sidecar.proxyPort, '127.0.0.1');
+    client.on('error', () => undefined).write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+    await until(() => engine.asked.length === 1);
+    client.destroy();
+    expect(await entry()).toMatchObject({ outcome: 'failOpen', aborted: true });
+  });
+});
+
+describe('the gap report', () => {
+  interface Gap {
+    score: number;
+    issues: { property: string; severity: string; source?: string }[];
+  }
+  const policyIssues = async (): Promise<string[]> =>
+    (await rig.report<Gap>('/gap')).issues
+      .filter(({ property }) => property.startsWith('policy.'))
+      .map(({ property, severity }) => `${severity} ${property}`);
+
+  test('asks once: about the newest request that reported, else about the day alone', async () => {
+    const engine = await startWithEngine({}, reporting(SAFE));
+    engine.reply = { result: [] };
+    await rig.report('/gap');
+    await ask(rig.sidecar.proxyPort);
+    engine.asked.length = 0;
+    await rig.report('/gap');
+    expect(engine.asked.map(({ input }) => input)).toEqual([
+      {
+        agent_name: 'shop',
+        request_type: 'llm_call',
+        guardrails_invoked: ['pii-detector'],
+        user_confirmed: true,
+        tokens_today: 0,
+      },
+    ]);
+  });
+
+  test('without such a request it says that it is a report', async () => {
+    const engine = await startWithEngine({}, reporting({}));
+    await ask(rig.sidecar.proxyPort);
+    await rig.report('/gap');
+    expect(engine.asked.map(({ input }) => input)).toEqual([
+      { agent_name: 'shop', request_type: 'report', tokens_today: 0 },
+    ]);
+  });
+
+  test('carries the denials as issues', async () => {
+    await start({}, reporting(UNSAFE));
+    await ask(rig.sidecar.proxyPort);
+    expect(await policyIssues()).toEqual([`critical policy.${DESTRUCTIVE}`, `high policy.${PII}`]);
+  });
+
+  test('tells an engine without the rules from one that denies nothing', async () => {
+    const engine = await startWithEngine({}, reporting({}));
+    // Every canary got through.
+    expect(await policyIssues()).toEqual(['high policy.not-loaded']);
+    engine.reply = {};
+    expect(await policyIssues()).toEqual(['high policy.not-loaded']);
+  });
+
+  test('is the same without an engine that answers as without one', async () => {
+    const engine = await startWithEngine({}, reporting(UNSAFE));
+    await ask(rig.sidecar.proxyPort);
+    engine.reply = 500;
+    const withEngine = await rig.report<Gap>('/gap');
+    await rig.close();
+    await start({ POLICY_ENGINE: '' }, reporting(UNSAFE));
+    await ask(rig.sidecar.proxyPort);
+    expect(withEngine).toEqual(await rig.report<Gap>('/gap'));
+  });
+});
