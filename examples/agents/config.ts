@@ -11,7 +11,8 @@ import { FAULTS, PROFILES, type Fault, type Profile } from './faults.ts';
 
 const profile: EnvField<Profile> = {
   wanted: `one of ${Object.keys(PROFILES).join(', ')} (default compliant)`,
-  parse: (raw = 'compliant') => (raw in PROFILES ? { ok: true, value: raw as Profile } : { ok: false }),
+  parse: (raw = 'compliant') =>
+    Object.hasOwn(PROFILES, raw) ? { ok: true, value: raw as Profile } : { ok: false },
 };
 
 /** null: the faults of the profile. `none` is a list without any. */
@@ -20,7 +21,9 @@ const faults: EnvField<Fault[] | null> = {
   parse: (raw) => {
     if (raw === undefined) return { ok: true, value: null };
     const names = raw === 'none' ? [] : raw.split(',').map((name) => name.trim());
-    return names.every((name) => name in FAULTS) ? { ok: true, value: names as Fault[] } : { ok: false };
+    return names.every((name) => Object.hasOwn(FAULTS, name))
+      ? { ok: true, value: names as Fault[] }
+      : { ok: false };
   },
 };
 

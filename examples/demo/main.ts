@@ -41,7 +41,9 @@ try {
   if (!isOnce) await ended.promise;
 } catch (error) {
   process.exitCode = 1;
-  process.stderr.write(`the demo fails: ${error instanceof Error ? error.message : String(error)}\n`);
+  const model = process.env['OPENAI_BASE_URL'];
+  const asked = model ? ` (the agents ask the model at OPENAI_BASE_URL=${model})` : '';
+  process.stderr.write(`the demo fails: ${error instanceof Error ? error.message : String(error)}${asked}\n`);
 } finally {
   stopping.abort();
   if (!isOnce) say('ending');
