@@ -1,0 +1,114 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
+import { startOpa, whyNoOpa, writePolicy, type Opa } from '../../testing/opa.ts';
+import { plainManifest } from '../../testing/policy-cases.ts';
+import { ask, until } from '../../testing/proxy-rig.ts';
+import { startSidecarRig, type SidecarRig } from '../../testing/sidecar-rig.ts';
+
+const MANIFEST = plainManifest('corner-shop', [
+  'pii_detector_not_invoked',
+  'destructive_tool_without_confirmation',
+]);
+
+(whyNoOpa() ? describe.skip : describe)('the sidecar before the real policy engine', () => {
+  let folder: string;
+  let opa: Opa;
+  let rig: SidecarRig;
+
+  const startBefore = async (env: Record<string, string>): Promise<SidecarRig> => {
+    const started = await startSidecarRig({
+      manifest: JSON.stringify(MANIFEST),
+      env: { OPENAI_API_KEY: 'x', POLICY_URL: opa.url, POLICY_PROXY_MODE: 'enforce', ...env },
+      agent: { '/health': {}, '/capabilities': { tools: ['drop'] } },
+    });
+    started.agent.otherwise = (request, response) => {
+      const guardrails = request.url === '/safe' ? 'pii-detector' : '';
+      response.writeHead(200, { 'X-Platform-Guardrails-Invoked': guardrails }).end('the answer');
+    };
+    return started;
+  };
+  const outcomes = async (from: SidecarRig): Promise<(string | undefined)[]> =>
+    (await from.report<AuditEntry[]>('/audit')).map(({ outcome }) => outcome);
+  const gapOf = async (from: SidecarRig): Promise<string[]> =>
+    (await from.report<{ issues: { property: string }[] }>('/gap')).issues
+      .map(({ property }) => property)
+      .filter((property) => property.startsWith('policy.'));
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'sidecar-opa-'));
+    await writePolicy(join(folder, 'policy'), MANIFEST);
+    opa = await startOpa([join(folder, 'policy')]);
+    rig = await startBefore({});
+  });
+  afterAll(async () => {
+    await rig.close();
+    await opa.close();
+    await rm(folder, { recursive: true });
+  });
+
+  test('blocks what the engine denies and passes what it allows', async () => {
+    const denied = await ask(rig.sidecar.proxyPort, { path: '/unsafe' });
+    expect([denied.status, denied.headers['x-platform-policy-violations']]).toEqual([
+      403,
+      'pii_detector_not_invoked',
+    ]);
+    expect(await gapOf(rig)).toEqual(['policy.pii_detector_not_invoked']);
+    const allowed = await ask(rig.sidecar.proxyPort, { path: '/safe' });
+    expect([allowed.status, allowed.body]).toEqual([200, 'the answer']);
+    expect(await gapOf(rig)).toEqual([]);
+    expect(await outcomes(rig)).toEqual(['deny', 'allow']);
+  });
+
+  test('fails open while the engine is away, and is back after it', async () => {
+    const port = Number(new URL(opa.url).port);
+    const before = (await outcomes(rig)).length;
+    await opa.close();
+    for (let i = 0; i < 7; i++)
+      expect((await ask(rig.sidecar.proxyPort, { path: '/unsafe' })).status).toBe(200);
+    opa = await startOpa([join(folder, 'policy')], port);
+    const isBack = () => rig.log.some(([, message]) => message === 'the policy engine answers again');
+    while (!isBack()) await new Promise((resolve) => setTimeout(resolve, 100));
+    expect((await ask(rig.sidecar.proxyPort, { path: '/unsafe' })).status).toBe(403);
+    expect((await outcomes(rig)).slice(before)).toEqual([...Array<string>(7).fill('failOpen'), 'deny']);
+    expect(rig.log.filter(([level]) => level === 'warn')).toHaveLength(1);
+  }, 30_000);
+
+  test('an engine with the rules of an older manifest is found out', async () => {
+    const older = join(folder, 'older');
+    await writePolicy(older, plainManifest('corner-shop', ['pii_detector_not_invoked']));
+    const stale = await startOpa([older]);
+    const before = await startBefore({ POLICY_URL: stale.url });
+    try {
+      await until(() => before.log.some(([level]) => level === 'warn'), 'the warning');
+      expect(before.log.filter(([level]) => level === 'warn')).toEqual([
+        [
+          'warn',
+          "the policy engine does not have this agent's rules, or those of another manifest",
+          { missing: ['destructive_tool_without_confirmation'] },
+        ],
+      ]);
+      expect(await gapOf(before)).toEqual(['policy.not-loaded']);
+      // The canary only reports: what the engine does know is still enforced.
+      expect((await ask(before.sidecar.proxyPort, { path: '/unsafe' })).status).toBe(403);
+    } finally {
+      await before.close();
+      await stale.close();
+    }
+  });
+
+  test('an engine without the agent’s rules evaluates nothing', async () => {
+    const empty = await startOpa([]);
+    const before = await startBefore({ POLICY_URL: empty.url });
+    try {
+      expect((await ask(before.sidecar.proxyPort, { path: '/unsafe' })).status).toBe(200);
+      expect(await outcomes(before)).toEqual(['notEvaluated']);
+      expect(await gapOf(before)).toEqual(['policy.not-loaded']);
+    } finally {
+      await before.close();
+      await empty.close();
+    }
+  });
+});
