@@ -67,9 +67,14 @@ describe('platform', () => {
       "error: option '--format <format>' argument 'xml' is invalid. Allowed choices are table, json.",
     ],
   ])('%s is a wrong command line: %s', async (args, message) => {
+    const command = /^(?:validate|health)(?= |$)/.exec(args)?.[0];
+    const advice =
+      command === undefined
+        ? 'platform --help shows every command'
+        : `platform ${command} --help shows what it takes`;
     expect(await platform(args)).toEqual({
       output: '',
-      errors: `${message}\n(platform --help shows every command)\n`,
+      errors: `${message}\n(${advice})\n`,
       exitCode: 1,
     });
   });

@@ -61,6 +61,8 @@ function createProgram(context: CliContext, finish: (rendered: Rendered) => void
   addInit(program, context, finish);
   addHealth(program, context, finish);
   addGeneratePolicy(program, context, finish);
+  for (const command of program.commands)
+    command.showHelpAfterError(`(platform ${command.name()} --help shows what it takes)`);
   return program;
 }
 
