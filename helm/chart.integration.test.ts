@@ -320,6 +320,7 @@ test('the chart has the version of the package', () => {
   });
 
   test.each([
+    ['policy.engine=opa', "'/policy/engine': value must be one of 'builtin', 'none'"],
     ['policy.mode=block', "'/policy/mode': value must be one of 'track', 'enforce', 'off'"],
     ['policy.minimumMode=enforce', "'/policy/mode': value must be 'enforce'"],
     ['guard.action=maybe', "'/guard/action': value must be one of 'deny', 'warn', 'off'"],
@@ -329,6 +330,7 @@ test('the chart has the version of the package', () => {
     ['image.pullPolicy=Sometimes', "'/image/pullPolicy'"],
     ['operator.image.digest=latest', "'/operator/image/digest'"],
     ['remote.namespace=Remote', "'/remote/namespace'"],
+    ['adminKey.value=two words', "'/adminKey/value'"],
   ])('the value %s is refused with its place', async (set, message) => {
     const { code, stderr } = await template('--set', set);
     expect(code).toBe(1);
