@@ -13,6 +13,7 @@ export function injectionSettings(overrides: Partial<InjectionSettings> = {}): I
     resources: { cpuRequest: '25m', cpuLimit: '1', memoryRequest: '96Mi', memoryLimit: '192Mi' },
     logLevel: 'info',
     mode: 'track',
+    engine: 'builtin',
     minimumMode: 'off',
     heartbeatSeconds: 30,
     controlPlaneUrl: 'https://agent-compliance-control-plane.platform-system.svc:8080',

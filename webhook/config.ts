@@ -66,6 +66,7 @@ export const WEBHOOK_FIELDS = {
   SIDECAR_MEMORY_LIMIT: like(ANNOTATIONS.memoryLimit, '192Mi'),
   SIDECAR_LOG_LEVEL: like(ANNOTATIONS.logLevel, 'info'),
   HEARTBEAT_SECONDS: integer({ min: 10, max: 3600, default: 30 }),
+  POLICY_ENGINE: oneOf(['builtin', 'none'], 'builtin'),
   POLICY_MODE: like(ANNOTATIONS.mode, 'track'),
   POLICY_MINIMUM_MODE: like(ANNOTATIONS.mode, 'off'),
   KUBECONFIG: optionalText,
@@ -90,6 +91,8 @@ export const WEBHOOK_SUMMARIES: Summaries<typeof WEBHOOK_FIELDS> = {
   SIDECAR_MEMORY_LIMIT: "The sidecar's memory limit; its JavaScript heap is half of it.",
   SIDECAR_LOG_LEVEL: 'How much the sidecar logs.',
   HEARTBEAT_SECONDS: "The sidecar's heartbeat interval.",
+  POLICY_ENGINE:
+    'Whether injected sidecars evaluate the rules of their manifests (builtin), or no policy at all.',
   POLICY_MODE: 'The mode of pods that say none.',
   POLICY_MINIMUM_MODE: "No pod's mode may be under this: off < track < enforce. POLICY_MODE neither.",
   KUBECONFIG: "The kubeconfig file of the cluster. Unset: the pod's own ServiceAccount.",

@@ -30,6 +30,7 @@ export function settingsOf(config: WebhookConfig): Omit<InjectionSettings, 'ca'>
       memoryLimit: config.SIDECAR_MEMORY_LIMIT,
     },
     logLevel: config.SIDECAR_LOG_LEVEL,
+    engine: config.POLICY_ENGINE,
     mode: config.POLICY_MODE,
     minimumMode: config.POLICY_MINIMUM_MODE,
     heartbeatSeconds: config.HEARTBEAT_SECONDS,

@@ -98,6 +98,7 @@ function environment(plan: InjectionPlan, agent: Container, settings: InjectionS
   return [
     { name: 'UPSTREAM_URL', value: `http://127.0.0.1:${plan.agentPort}` },
     { name: 'MANIFEST_PATH', value: '/manifest/agent.yaml' },
+    ...(settings.engine === 'none' ? [] : [{ name: 'POLICY_ENGINE', value: settings.engine }]),
     { name: 'POLICY_PROXY_MODE', value: plan.mode },
     { name: 'CONTROL_ACCESS', value: 'local' },
     { name: 'AGENT_ENV_NAMES', value: agentEnvNames(agent) },

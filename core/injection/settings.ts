@@ -18,6 +18,8 @@ export interface InjectionSettings {
   allowedImages: readonly string[];
   resources: SidecarResources;
   logLevel: LogLevel;
+  /** `none`: injected sidecars evaluate nothing. */
+  engine: 'builtin' | 'none';
   mode: PolicyMode;
   /** The floor under which no annotation can bring the mode. */
   minimumMode: PolicyMode;
