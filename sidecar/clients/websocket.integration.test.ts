@@ -1,0 +1,114 @@
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { WebSocket, WebSocketServer, type RawData } from 'ws';
+import { MODES, startServedRig, type ServedRig } from '../../testing/client-rig.ts';
+
+const MEGABYTE = 1024 * 1024;
+
+/** The next message, as bytes. */
+async function nextMessage(socket: WebSocket): Promise<{ bytes: Buffer; isBinary: boolean }> {
+  const [data, isBinary] = (await once(socket, 'message')) as [RawData, boolean];
+  return { bytes: Buffer.concat([data].flat() as Buffer[]), isBinary };
+}
+
+describe.each(MODES)('the ws client, in mode %s', (mode) => {
+  let rig: ServedRig;
+  let server: WebSocketServer;
+  let client: WebSocket;
+  /** The agent's end of the connection. */
+  let agentEnd: WebSocket;
+
+  /** An agent that echoes. */
+  async function connect(options: { perMessageDeflate?: boolean } = {}): Promise<void> {
+    server = new WebSocketServer({ server: rig.server, ...options });
+    const accepted = once(server, 'connection') as Promise<[WebSocket]>;
+    client = new WebSocket(`${rig.url.replace('http', 'ws')}/chat?x=1`, options);
+    [[agentEnd]] = await Promise.all([accepted, once(client, 'open')]);
+    agentEnd.on('message', (data, isBinary) => agentEnd.send(data, { binary: isBinary }));
+  }
+
+  beforeEach(async () => {
+    rig = await startServedRig((_request, response) => void response.writeHead(426).end(), { mode });
+  });
+  afterEach(async () => {
+    client.terminate();
+    await new Promise((resolve) => server.close(resolve));
+    await rig.close();
+  });
+
+  test.each([
+    ['plain', false],
+    ['compressed', true],
+  ])('echoes frames of one megabyte, %s', async (_name, perMessageDeflate) => {
+    await connect({ perMessageDeflate });
+    expect(client.extensions).toBe(perMessageDeflate ? 'permessage-deflate' : '');
+    for (let i = 0; i < 5; i += 1) {
+      const sent = randomBytes(MEGABYTE);
+      const echo = nextMessage(client);
+      client.send(sent);
+      const { bytes, isBinary } = await echo;
+      expect({ isBinary, isSame: bytes.equals(sent) }).toEqual({ isBinary: true, isSame: true });
+    }
+    const text = '–ü😀x'.repeat(100_000);
+    const echo = nextMessage(client);
+    client.send(text);
+    const { bytes, isBinary } = await echo;
+    expect({ isBinary, isSame: bytes.toString() === text }).toEqual({ isBinary: false, isSame: true });
+  });
+
+  test('sends megabytes both ways at once, in order', async () => {
+    await connect();
+    const frames = Array.from({ length: 10 }, (_, i) => Buffer.alloc(MEGABYTE, i));
+    const fromAgent: number[] = [];
+    const arrived = new Promise<void>((resolve) => {
+      client.on('message', (data: Buffer) => {
+        fromAgent.push(data[0] ?? -1);
+        if (fromAgent.length === 20) resolve();
+      });
+    });
+    for (const frame of frames) {
+      client.send(frame);
+      agentEnd.send(Buffer.alloc(MEGABYTE, 100 + (frame[0] ?? 0)));
+    }
+    await arrived;
+    expect(fromAgent.filter((first) => first < 100)).toEqual(frames.map((_, i) => i));
+    expect(fromAgent.filter((first) => first >= 100)).toEqual(frames.map((_, i) => 100 + i));
+  });
+
+  test('pings and is pinged', async () => {
+    await connect();
+    const pong = once(client, 'pong') as Promise<[Buffer]>;
+    client.ping('are you there');
+    expect((await pong)[0].toString()).toBe('are you there');
+    const answered = once(agentEnd, 'pong') as Promise<[Buffer]>;
+    agentEnd.ping('and you');
+    expect((await answered)[0].toString()).toBe('and you');
+  });
+
+  test.each([
+    ['the client', 1000, 'bye'],
+    ['the client', 4001, 'its own – code'],
+    ['the agent', 1000, 'bye'],
+    ['the agent', 1011, 'broken'],
+    ['the agent', 4999, ''],
+  ])('when %s closes with %i, both ends have the code and its reason', async (who, code, reason) => {
+    await connect();
+    const ends = Promise.all(
+      [client, agentEnd].map((end) => once(end, 'close') as Promise<[number, Buffer]>),
+    );
+    (who === 'the client' ? client : agentEnd).close(code, reason);
+    expect((await ends).map(([got, why]) => [got, String(why)])).toEqual([
+      [code, reason],
+      [code, reason],
+    ]);
+    expect(await rig.completed(1)).toMatchObject([{ method: 'GET', path: '/chat', statusCode: 101 }]);
+  });
+
+  test('that is cut off is cut off at the agent', async () => {
+    await connect();
+    const ended = once(agentEnd, 'close') as Promise<[number]>;
+    client.terminate();
+    expect((await ended)[0]).toBe(1006);
+  });
+});
