@@ -78,9 +78,9 @@ describe('make demo ONCE=1', () => {
       'NAME PHASE GRADE SCORE TOKENS CHECKED',
       'compliant Healthy A 100 N Ns',
       'gappy Degraded C 65 N Ns',
-      'misbehaving Healthy D 50 N Ns',
+      'misbehaving Healthy F 30 N Ns',
     ]);
-    expect(output.stdout).toMatch(/^misbehaving lost 50 points:$/m);
+    expect(output.stdout).toMatch(/^misbehaving lost 70 points:$/m);
     expect(output.stdout).toMatch(/^compliant lost no points$/m);
     expect(output.stdout).toMatch(/^ {2}-20 {2}service:orders-db /m);
     expect(output.stdout).toMatch(/^ {2}-20 {2}guardrails\.input\.pii-detector /m);
@@ -101,10 +101,10 @@ describe('make demo', () => {
       'gappy',
       'misbehaving',
     ]);
-    expect(gap).toMatchObject({ score: 50, grade: 'D', source: 'agent-sdk' });
+    expect(gap).toMatchObject({ score: 30, grade: 'F', source: 'agent-sdk' });
     expect(chat).toMatchObject({ response: expect.stringMatching(/order A-17/) });
     expect(audit).toEqual([expect.objectContaining({ requestId: expect.any(String) })]);
-    expect(ownGap).toMatchObject({ source: 'agent-sdk', grade: 'D' });
+    expect(ownGap).toMatchObject({ source: 'agent-sdk', grade: 'F' });
     expect(ready).toMatchObject({ status: 'ready', source: 'agent-sdk' });
     demo.kill('SIGINT');
     expect([await exited, output.stderr]).toEqual([0, '']);

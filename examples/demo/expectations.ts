@@ -20,12 +20,13 @@ export const EXPECTED: Readonly<Record<string, Expectation>> = {
   },
   misbehaving: {
     phase: 'Healthy',
-    grade: 'D',
-    score: 50,
+    grade: 'F',
+    score: 30,
     issues: [
       'discoverable.send_report',
       'guardrails.input.pii-detector',
       'guardrails.output.toxicity-filter',
+      'policy.pii_detector_not_invoked',
       'tool:send_report',
     ],
   },

@@ -121,6 +121,7 @@ function startSidecar(context: FleetContext, agent: DemoAgent, controlPlaneUrl: 
       PLATFORM_URL: controlPlaneUrl,
       PLATFORM_TOKEN_FILE: keyFileOf(context.folder, agent.name),
       HEARTBEAT_SECONDS: '10',
+      POLICY_ENGINE: 'builtin',
     },
   });
 }
