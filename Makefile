@@ -15,9 +15,7 @@ $(INSTALLED): package.json package-lock.json
 	@command -v npm >/dev/null || { echo "npm is missing: install Node.js 20 or newer with npm"; exit 1; }
 	@echo "installing packages (once)"
 	@npm ci --no-fund --no-audit --loglevel=error
-	@node -e 'var v = process.versions.node.split("."); if (v[0] < 22 || (v[0] == 22 && v[1] < 19)) { \
-	  console.error("Node.js 22.19 or newer is needed, this is " + process.versions.node + " and npm has none for this machine"); \
-	  process.exit(1); }'
+	@node -p 'process.version' | awk -F '[v.]' '$$2 < 22 || ($$2 == 22 && $$3 < 19) { print "Node.js 22.19 or newer is needed, this is " $$0 ", and npm has none for this machine"; exit 1 }'
 	@touch $@
 
 install: $(INSTALLED) ## Install what the project needs into node_modules
