@@ -40,6 +40,10 @@ export class PolicyDesk {
     this.mode = options.mode;
   }
 
+  get hasEngine(): boolean {
+    return this.#options.engine !== null;
+  }
+
   /**
    * Decides on a response head that reported behavior. null: the proxy evaluates nothing. No promise where the engine
    * has its answer at once.

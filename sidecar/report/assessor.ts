@@ -69,7 +69,7 @@ export class Assessor {
       environment,
       now: () => clock.now(),
       behavior: summarizeBehavior(entries),
-      policy: () => policy.facts(entries),
+      ...(policy.hasEngine && { policy: () => policy.facts(entries) }),
       proofs: proofs.list(),
       podAgentName,
       manifestInvalid: invalid,

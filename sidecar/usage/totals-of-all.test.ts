@@ -1,0 +1,38 @@
+import { expect, test } from '@jest/globals';
+import { plainManifest } from '../../testing/policy-cases.ts';
+import { ManualClock } from '../../testing/manual-clock.ts';
+import { AuditLog } from '../audit/audit-log.ts';
+import { OthersToday } from './others-today.ts';
+import { totalsOfAll } from './totals-of-all.ts';
+
+const priced = plainManifest('shop', []);
+priced.spec.model.costControls = { usdPerMillionTokens: { input: 2, output: 8 } };
+
+function usage(): { audit: AuditLog; others: OthersToday; clock: ManualClock } {
+  const clock = new ManualClock('2026-03-01T12:00:00Z');
+  const audit = new AuditLog({ capacity: 10, clock, withQuery: false, chatPath: () => undefined });
+  audit
+    .arrive({ requestId: 'r-1', method: 'POST', target: '/chat' })
+    .complete({ statusCode: 200, aborted: false, atMs: 0 });
+  const call = { type: 'model' as const, modelId: 'm', promptTokens: 1_000_000, completionTokens: 500_000 };
+  audit.recordEvents({ requestId: 'r-1', events: [call] });
+  const others = new OthersToday(clock);
+  others.take({ tokens: 7, costUsd: 0.5 });
+  return { audit, others, clock };
+}
+
+test('adds what the other instances used today', () => {
+  const { audit, others } = usage();
+  expect(totalsOfAll(audit, others, priced)).toEqual({ tokensToday: 1_500_007, costTodayUsd: 6.5 });
+});
+
+test('knows no cost without a price, whatever the others say', () => {
+  const { audit, others } = usage();
+  expect(totalsOfAll(audit, others, plainManifest('shop', []))).toEqual({ tokensToday: 1_500_007 });
+});
+
+test('starts from zero on the next day', () => {
+  const { audit, others, clock } = usage();
+  clock.advance(86_400_000);
+  expect(totalsOfAll(audit, others, priced)).toEqual({ tokensToday: 0, costTodayUsd: 0 });
+});
