@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { spawnSync } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { CONTROL_PLANE_FIELDS } from '../control-plane/config.ts';
@@ -42,10 +42,10 @@ function start(part: string, env: Record<string, string>): { status: number | nu
   return { status, stderr };
 }
 
-describe.each(PROCESSES)('the built %s', (part, fields) => {
-  const strict = Object.entries(fields).filter(([name]) => !ANY_TEXT.includes(name));
-
-  test('ends with 1 when every variable is wrong, and names each with its value and what is accepted', () => {
+test.each(PROCESSES)(
+  'the built %s ends with 1 when every variable is wrong, and names each with its value and what is accepted',
+  (part, fields) => {
+    const strict = Object.entries(fields).filter(([name]) => !ANY_TEXT.includes(name));
     const { status, stderr } = start(part, Object.fromEntries(strict.map(([name]) => [name, WRONG])));
     expect(stderr.split('\n')).toEqual([
       `${part} cannot start:`,
@@ -55,12 +55,5 @@ describe.each(PROCESSES)('the built %s', (part, fields) => {
       '',
     ]);
     expect(status).toBe(1);
-  });
-
-  test.each(strict)('ends with 1 when %s alone is wrong, and names it', (name, field) => {
-    const { status, stderr } = start(part, { [name]: WRONG });
-    const shown = field.secret ? '[secret]' : WRONG;
-    expect(stderr.split('\n')).toContain(`${name}=${shown}: must be ${field.wanted}`);
-    expect(status).toBe(1);
-  });
-});
+  },
+);
