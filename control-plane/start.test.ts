@@ -113,6 +113,11 @@ test('a data directory that cannot be used ends the process with exit code 1 and
   },
 );
 
+test('a start without an admin key says what does not work', async () => {
+  const { log } = await serving({ PLATFORM_ADMIN_KEY: '' });
+  expect(log()).toContain('answers 503 on admin routes and registration: PLATFORM_ADMIN_KEY is not set');
+});
+
 test('a port that is taken ends the process with exit code 1', async () => {
   const server = createServer().listen(0, '0.0.0.0');
   await once(server, 'listening');

@@ -40,6 +40,8 @@ export async function startControlPlane(
   }
   const stopping = new AbortController();
   const reload = tls === null ? null : watchCertificate(config, { listener, tls, logger, stopping });
+  if (config.PLATFORM_ADMIN_KEY === null)
+    logger.warn('answers 503 on admin routes and registration: PLATFORM_ADMIN_KEY is not set');
   logger.info('listens', { port: listener.port, tls: tls !== null, store: config.STORE });
   return {
     port: listener.port,

@@ -1,15 +1,20 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createApp, jsonBody } from './http-app.ts';
 import { listen, type Listener } from './http-listener.ts';
-import { silentLogger } from './logger.ts';
+import { silentLogger, type LogFields } from './logger.ts';
 import { Problem } from './problem.ts';
 
 let listener: Listener;
 let base: string;
+const logged: [string, string, LogFields | undefined][] = [];
 
 beforeAll(async () => {
   const app = createApp({
-    logger: silentLogger,
+    logger: {
+      ...silentLogger,
+      error: (message, about) => void logged.push(['error', message, about]),
+      debug: (message, about) => void logged.push(['debug', message, about]),
+    },
     prefixes: ['', '/platform'],
     routes: [
       {
@@ -40,6 +45,26 @@ beforeAll(async () => {
               extra: { names: ['a'] },
               headers: { 'retry-after': '2' },
             });
+          },
+        ],
+      },
+      {
+        method: 'GET',
+        path: '/off',
+        summary: '',
+        handlers: [
+          () => {
+            throw new Problem(503, 'it is off');
+          },
+        ],
+      },
+      {
+        method: 'GET',
+        path: '/broken',
+        summary: '',
+        handlers: [
+          () => {
+            throw new Problem(503, 'try again', { cause: new Error('disk full') });
           },
         ],
       },
@@ -154,6 +179,16 @@ describe('an application from a route table', () => {
     const answer = await ask(path);
     expect(answer).toMatchObject({ status: 500, body: { status: 500 } });
     expect(JSON.stringify(answer.body)).not.toContain('hunter2');
+  });
+
+  test.each([
+    ['/off', 503, 'debug', 'it is off'],
+    ['/broken', 503, 'error', 'try again (disk full)'],
+    ['/bug', 500, 'error', 'the password is hunter2'],
+  ])('%s is answered %i and logged as %s', async (path, status, level, error) => {
+    logged.length = 0;
+    await ask(path);
+    expect(logged).toEqual([[level, 'request fails', { method: 'GET', path, status, error }]]);
   });
 
   test('refuses a path that is no URI', async () => {

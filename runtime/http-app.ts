@@ -120,8 +120,10 @@ function errorHandler(logger: Logger): ErrorRequestHandler {
   // Express tells error handlers by their four parameters.
   return (error: unknown, request: Request, response: Response, _next) => {
     const problem = problemOf(error);
+    // Without a cause nothing broke: a route that is off or not ready says so, and whoever asks it must not fill the log.
+    const level = problem.cause === undefined ? 'debug' : 'error';
     if (problem.status >= 500)
-      logger.error('request fails', {
+      logger[level]('request fails', {
         method: request.method,
         path: request.path,
         status: problem.status,
