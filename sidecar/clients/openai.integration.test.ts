@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import OpenAI from 'openai';
 import { parseManifest } from '../../core/manifest/parse-manifest.ts';
 import { startAgent, type RunningAgent } from '../../examples/agents/agent.ts';
+import type { Fault } from '../../examples/agents/faults.ts';
 import { silentLogger } from '../../runtime/logger.ts';
 import { MODES, startClientRig, type ClientRig } from '../../testing/client-rig.ts';
 import { until } from '../../testing/proxy-rig.ts';
@@ -24,6 +25,8 @@ describe.each(MODES)('the OpenAI client, in mode %s', (mode) => {
   let client: OpenAI;
   /** The agent's own ends of the exchanges. */
   let answers: ServerResponse[];
+  /** What the agent does wrong from now on. */
+  let faults: Set<Fault>;
   const watch = (message: unknown): void => {
     const { server, response } = message as { server: Server; response: ServerResponse };
     if ((server.address() as AddressInfo | null)?.port === agent.port) answers.push(response);
@@ -33,10 +36,11 @@ describe.each(MODES)('the OpenAI client, in mode %s', (mode) => {
     const parsed = parseManifest(MANIFEST);
     if (!parsed.ok) throw new Error(JSON.stringify(parsed.problems));
     answers = [];
+    faults = new Set();
     agent = await startAgent({
       manifest: parsed.manifest,
       manifestFolder: FOLDER,
-      faults: new Set(),
+      faults,
       host: '127.0.0.1',
       port: 0,
       modelBaseUrl: null,
@@ -64,6 +68,7 @@ describe.each(MODES)('the OpenAI client, in mode %s', (mode) => {
         method: 'POST',
         path: '/v1/chat/completions',
         statusCode: 200,
+        outcome: 'allow',
         guardrailsInvoked: GUARDRAILS,
         toolsCalled: ['calculator'],
         usage: {
@@ -178,5 +183,32 @@ describe.each(MODES)('the OpenAI client, in mode %s', (mode) => {
       status: 400,
       error: { message: 'messages must be a non-empty list', type: 'invalid_request_error' },
     });
+  });
+
+  test.each([false, true])('is told of a denial in this mode’s way (streamed: %s)', async (stream) => {
+    faults.add('pii-only-for-long-messages');
+    const asked = client.chat.completions
+      .create({ model: MODEL, stream, messages: [{ role: 'user', content: 'Hello' }] })
+      .withResponse();
+    const violations = 'pii_detector_not_invoked';
+    if (mode === 'enforce') {
+      await expect(asked).rejects.toThrow(OpenAI.PermissionDeniedError);
+      await expect(asked).rejects.toMatchObject({ status: 403, error: 'PolicyViolation' });
+    } else {
+      const { response, data } = await asked;
+      expect(response.headers.get('x-platform-policy-violations')).toBe(violations);
+      if ('controller' in data)
+        for await (const chunk of data) expect(chunk.object).toBe('chat.completion.chunk');
+      else expect(data.choices[0]?.message.content).toBe('Hello! I look after orders and I can calculate.');
+    }
+    expect(await rig.completed(1)).toMatchObject([
+      {
+        statusCode: mode === 'enforce' ? 403 : 200,
+        upstreamStatusCode: 200,
+        outcome: 'deny',
+        policyViolations: [violations],
+        ...(mode === 'enforce' && { blocked: true }),
+      },
+    ]);
   });
 });
