@@ -30,6 +30,8 @@ export interface AgentWorkload {
   /** Default: that of examples/agents/compliant under this name. */
   manifest?: string;
   annotations?: Record<string, string>;
+  /** Of the agent's container. */
+  env?: Record<string, string>;
   replicas?: number;
 }
 
@@ -75,6 +77,7 @@ export function agentWorkload(options: AgentWorkload): KubeObject[] {
                 env: [
                   { name: 'AGENT_PROFILE', value: 'compliant' },
                   { name: 'OPENAI_API_KEY', value: 'not-a-real-key' },
+                  ...Object.entries(options.env ?? {}).map(([name, value]) => ({ name, value })),
                 ],
                 ports: [{ name: 'http', containerPort: 8000 }],
                 resources: { limits: { memory: '256Mi' } },

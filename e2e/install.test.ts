@@ -20,6 +20,7 @@ interface Observation {
     score?: number;
     tokens?: number;
     policyMode?: string;
+    violations?: number;
     issues?: { property: string }[];
     conditions?: { type: string; status: string; reason: string; message: string }[];
   };
@@ -324,6 +325,63 @@ describe('a bad annotation', () => {
     },
     30_000,
   );
+});
+
+describe('an agent that skips a guardrail which it declares', () => {
+  const CARELESS = 'careless';
+
+  test('is stopped in enforce mode, and its observation counts the violation', async () => {
+    await kubectl.apply(
+      agentWorkload({
+        name: CARELESS,
+        image: cluster.imageRef('example-agents'),
+        annotations: { 'platform.io/policy-proxy-mode': 'enforce' },
+        env: { AGENT_FAULTS: 'pii-only-for-long-messages' },
+      }),
+    );
+    await kubectl.run('rollout', 'status', `deploy/${CARELESS}`, '--timeout=60s');
+    const forward = await cluster.forward({ namespace: NAMESPACE, name: CARELESS, port: 80 });
+    try {
+      const { answer } = await eventually(
+        'an answer through the Service',
+        20_000,
+        async () => {
+          const response = await fetch(`${forward.url}/v1/chat`, {
+            method: 'POST',
+            headers: { 'content-type': 'application/json' },
+            body: JSON.stringify({ message: 'Hello' }),
+          });
+          return {
+            status: response.status,
+            header: response.headers.get('x-platform-policy-violations'),
+            body: await response.json(),
+          };
+        },
+        () => true,
+      );
+      expect(answer).toEqual({
+        status: 403,
+        header: 'pii_detector_not_invoked',
+        body: {
+          error: 'PolicyViolation',
+          blocked: true,
+          violations: ['pii_detector_not_invoked'],
+          message: expect.stringContaining('pii_detector_not_invoked'),
+        },
+      });
+    } finally {
+      await forward.close();
+    }
+    const { answer: seen } = await eventually(
+      'the violation in kubectl',
+      TWO_INTERVALS_MS + SLACK_MS,
+      () => observation(CARELESS),
+      ({ status }) => status?.violations === 1,
+    );
+    expect(seen.status?.issues?.map(({ property }) => property)).toContain('policy.pii_detector_not_invoked');
+    expect(conditionOf(seen, 'Compliant')).toMatchObject({ status: 'False' });
+    await kubectl.run('delete', 'deploy,service', CARELESS);
+  }, 120_000);
 });
 
 describe('what breaks shows within two intervals, and heals within two', () => {
