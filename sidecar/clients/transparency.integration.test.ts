@@ -20,7 +20,7 @@ const HEAD_END = '\r\n\r\n';
 const fieldsOf = (lines: string[]): Field[] =>
   lines.map((line) => {
     const colon = line.indexOf(':');
-    return [line.slice(0, colon), line.slice(colon + 1).trim()];
+    return [line.slice(0, colon), withoutBlanksAround(line.slice(colon + 1))];
   });
 const valueOf = (fields: Field[], lower: string): string | undefined =>
   fields.find(([name]) => name.toLowerCase() === lower)?.[1];
@@ -111,9 +111,10 @@ const fieldName = fc
     ),
   )
   .filter((name) => !RESERVED.has(name.toLowerCase()) && !/^x[-_]platform[-_]/i.test(name));
-const fieldValue = pickFrom(`${PRINTABLE} \t`, { maxLength: 60 }).map((value) =>
-  value.replace(/^[ \t]+|[ \t]+$/g, ''),
-);
+/** obs-text of RFC 9110, section 5.5: opaque bytes. */
+const OBS_TEXT = Array.from({ length: 128 }, (_, i) => String.fromCharCode(128 + i)).join('');
+const withoutBlanksAround = (text: string) => text.replace(/^[ \t]+|[ \t]+$/g, '');
+const fieldValue = pickFrom(`${PRINTABLE} \t${OBS_TEXT}`, { maxLength: 60 }).map(withoutBlanksAround);
 const fields = fc.array(fc.tuple(fieldName, fieldValue), { maxLength: 8 });
 
 /** What the client must not see. */
@@ -143,7 +144,7 @@ const scenario = fc.record({
   asks: fields,
   request: body,
   status: fc.integer({ min: 200, max: 599 }),
-  reason: pickFrom(`${ALNUM} `, { maxLength: 20 }).map((reason) => reason.trim()),
+  reason: pickFrom(`${ALNUM} `, { maxLength: 20 }).map(withoutBlanksAround),
   headers: fields,
   hop: hopByHop,
   answer: body,

@@ -202,9 +202,10 @@ export class Exchange implements UpstreamHandler {
       this.onError({ kind: 'broken', error: error as Error });
       return;
     }
-    // A head whose body does not come with it (server-sent events) must not wait for one.
+    // A head whose body does not come with it (server-sent events) must not wait for one. Not flushHeaders(), which
+    // writes UTF-8: header bytes above ASCII would arrive as two.
     process.nextTick(() => {
-      if (!this.#hasWritten && !this.#isOver) response.flushHeaders();
+      if (!this.#hasWritten && !this.#isOver) response.write('', 'latin1');
     });
   }
 

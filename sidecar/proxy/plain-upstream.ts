@@ -79,7 +79,8 @@ class PlainExchange {
     });
     outgoing.on('error', (error) => this.#fail(error));
     outgoing.on('close', () => this.#fail(new Error('the connection to the agent closed')));
-    outgoing.flushHeaders();
+    // Not flushHeaders(), which writes UTF-8: header bytes above ASCII would arrive as two.
+    outgoing.write('', 'latin1');
     this.#handler.onStart({
       abort: () => {
         this.#isOver = true;
