@@ -1,0 +1,198 @@
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { homedir, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { TestServers } from './sockets.ts';
+
+/** Where scripts/debian-servers.sh unpacks (it has the same default). */
+const ROOT = join(
+  process.env['AGENT_COMPLIANCE_CACHE'] ??
+    join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'agent-compliance'),
+  'debian/root',
+);
+const SCRIPT = join(import.meta.dirname, '../scripts/debian-servers.sh');
+
+/** Each program's places in Debian's packages, the unpacked one first. */
+const PROGRAMS = {
+  nginx: ['usr/sbin/nginx'],
+  redis: ['usr/bin/redis-server'],
+  postgres: ['usr/lib/postgresql/15/bin/postgres', 'usr/lib/postgresql/17/bin/postgres'],
+  initdb: ['usr/lib/postgresql/15/bin/initdb', 'usr/lib/postgresql/17/bin/initdb'],
+  wrk: ['usr/bin/wrk'],
+} as const;
+
+export type DebianProgram = keyof typeof PROGRAMS;
+
+let reason: string | null | undefined;
+
+/**
+ * Why this machine cannot have Debian's servers, or undefined when it can: `(whyNoDebianServers() ? describe.skip : describe)(...)`.
+ * Fetches them when they are not there yet (about ten seconds, once). Throws when that fails though it should not.
+ */
+export function whyNoDebianServers(): string | undefined {
+  if (reason === undefined) {
+    const run = spawnSync(SCRIPT, { encoding: 'utf8' });
+    if (run.status !== 0 && run.status !== 3)
+      throw new Error(`scripts/debian-servers.sh failed: ${run.stdout}${run.stderr}`);
+    reason = run.status === 0 ? null : run.stdout.trim();
+    if (reason !== null) process.stderr.write(`SKIPPED: ${reason}\n`);
+  }
+  return reason ?? undefined;
+}
+
+export interface Program {
+  command: string;
+  /** To be put before the arguments. */
+  leading: string[];
+  env: NodeJS.ProcessEnv;
+}
+
+/** How to run one of Debian's programs. Throws when it is not there: ask `whyNoDebianServers` first. */
+export function debianServer(name: DebianProgram): Program {
+  const candidates = PROGRAMS[name].flatMap((path) => [join(ROOT, path), join('/', path)]);
+  const command = candidates.find((path) => existsSync(path));
+  if (command === undefined)
+    throw new Error(
+      `${name} is not there: run scripts/debian-servers.sh (looked for ${candidates.join(', ')})`,
+    );
+  const libraries = ['usr/lib', 'lib'].flatMap((folder) =>
+    ['x86_64-linux-gnu', 'aarch64-linux-gnu'].map((triple) => join(ROOT, folder, triple)),
+  );
+  const env = { ...process.env, LD_LIBRARY_PATH: libraries.join(':') };
+  // PostgreSQL refuses to run as root: in a user namespace it is somebody else, and its files still are ours.
+  const isForeign = (name === 'postgres' || name === 'initdb') && process.getuid?.() === 0;
+  return isForeign
+    ? {
+        command: 'unshare',
+        leading: ['--user', '--map-user=65534', '--map-group=65534', command],
+        env,
+      }
+    : { command, leading: [], env };
+}
+
+export interface RunningServer {
+  port: number;
+  pid: number;
+  /** Its folder: configuration, data, logs; removed by `close`. */
+  folder: string;
+  /** Ends it, a stopped one (SIGSTOP) too; the second call does nothing. */
+  close: () => Promise<void>;
+}
+
+/** A real Redis, empty and without persistence. @param password what AUTH must say; none by default */
+export async function startRedis({
+  password,
+  port,
+}: { password?: string; port?: number } = {}): Promise<RunningServer> {
+  return await run('redis', port, (_folder, chosen) => [
+    ...['--port', String(chosen), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'],
+    ...(password === undefined ? [] : ['--requirepass', password]),
+  ]);
+}
+
+/** A real PostgreSQL with the user `postgres` and this password, which every connection needs. */
+export async function startPostgres({
+  password = 'test-password',
+  port,
+}: { password?: string; port?: number } = {}): Promise<RunningServer> {
+  return await run('postgres', port, async (folder, chosen) => {
+    const passwordFile = join(folder, 'password');
+    await writeFile(passwordFile, password);
+    const data = join(folder, 'data');
+    const { command, leading, env } = debianServer('initdb');
+    const flags = [
+      '-D',
+      data,
+      '-U',
+      'postgres',
+      '-A',
+      'scram-sha-256',
+      '--pwfile',
+      passwordFile,
+      '-N',
+      '-E',
+      'UTF8',
+    ];
+    const made = spawnSync(command, [...leading, ...flags, '--locale=C'], { env, encoding: 'utf8' });
+    if (made.status !== 0) throw new Error(`initdb failed: ${made.stdout}${made.stderr}`);
+    // Durability is not what is tested, and a loaded disk would make every start slow.
+    return ['-D', data, '-p', String(chosen), '-k', folder, '-h', '127.0.0.1', '-c', 'fsync=off'];
+  });
+}
+
+/**
+ * A real nginx.
+ * @param configuration of the folder that it may write to and its port: the content of the `http` block
+ */
+export async function startNginx(
+  configuration: (folder: string, port: number) => string,
+  { port }: { port?: number } = {},
+): Promise<RunningServer> {
+  return await run('nginx', port, async (folder, chosen) => {
+    const file = join(folder, 'nginx.conf');
+    const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
+      .map((kind) => `${kind}_temp_path ${join(folder, kind)};`)
+      .join('\n');
+    const user = process.getuid?.() === 0 ? 'user root;' : '';
+    await writeFile(
+      file,
+      `daemon off; master_process off; ${user}\npid ${join(folder, 'pid')};\nerror_log ${join(folder, 'error.log')};\n` +
+        `events { worker_connections 4096; }\nhttp {\naccess_log off;\n${temporary}\n${configuration(folder, chosen)}\n}\n`,
+    );
+    return ['-p', folder, '-e', join(folder, 'error.log'), '-c', file];
+  });
+}
+
+type Arguments = (folder: string, port: number) => string[] | Promise<string[]>;
+
+async function run(
+  name: DebianProgram,
+  wantedPort: number | undefined,
+  argumentsOf: Arguments,
+): Promise<RunningServer> {
+  const folder = await mkdtemp(join(tmpdir(), `agent-compliance-${name}-`));
+  const port = wantedPort ?? (await new TestServers().closedPort());
+  const { command, leading, env } = debianServer(name);
+  const flags = await argumentsOf(folder, port);
+  const child = spawn(command, [...leading, ...flags], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  let log = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text: string) => (log = (log + text).slice(-10_000)));
+  const ended = new Promise<void>((resolve) => {
+    child.once('error', (error) => {
+      log += error.message;
+      resolve();
+    });
+    child.once('exit', () => resolve());
+  });
+  const close = async (): Promise<void> => {
+    await end(child, ended);
+    await rm(folder, { recursive: true, force: true });
+  };
+  for (let tries = 0; tries < 400 && child.exitCode === null && child.pid !== undefined; tries++) {
+    if (await accepts(port)) return { port, pid: child.pid, folder, close };
+    await sleep(50);
+  }
+  await close();
+  throw new Error(`${name} did not come up: ${log}`);
+}
+
+/** SIGINT is PostgreSQL's fast shutdown, in which it ends its children too; the others end on it as well. */
+async function end(child: ChildProcess, ended: Promise<void>): Promise<void> {
+  child.kill('SIGCONT');
+  child.kill('SIGINT');
+  const timer = setTimeout(() => child.kill('SIGKILL'), 5000);
+  await ended;
+  clearTimeout(timer);
+}
+
+async function accepts(port: number): Promise<boolean> {
+  return await new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
+    socket.once('connect', () => socket.destroy());
+  });
+}
