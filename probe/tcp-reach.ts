@@ -1,16 +1,33 @@
-import { connect, type Socket } from 'node:net';
+import { connect, isIP, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
 import type { Reach } from '../core/facts/facts.ts';
 import { reasonOf } from './reason.ts';
 
 export const TCP_TIMEOUT_MS = 3000;
 
-/** Whether a TCP connection can be made; it is closed at once, without a byte. Never rejects. */
-export function tcpReach(
-  host: string,
-  port: number,
-  options: { timeoutMs?: number | undefined; signal?: AbortSignal | undefined } = {},
-): Promise<Reach> {
-  const { signal } = options;
+/** A question in a server's own protocol, asked before anybody logs in. */
+export interface Ping {
+  /** Over TLS; the certificate is not judged, since nothing secret is sent. */
+  tls: boolean;
+  question: Buffer;
+  /** What the bytes that came so far say; null: more must come. */
+  judge(received: Buffer): { ok: true } | { ok: false; reason: string } | null;
+}
+
+export interface TcpReachOptions {
+  /** Milliseconds, an answer included; default 3000. */
+  timeoutMs?: number | undefined;
+  signal?: AbortSignal | undefined;
+  /** Absent: a connection is enough, and is closed at once without a byte. */
+  ping?: Ping | null | undefined;
+}
+
+/** Most bytes of an answer that are read. */
+const MAX_ANSWER_BYTES = 16 * 1024;
+
+/** Whether a TCP connection can be made and, with `ping`, whether the server answers on it. Never rejects. */
+export function tcpReach(host: string, port: number, options: TcpReachOptions = {}): Promise<Reach> {
+  const { signal, ping } = options;
   const timeoutMs = options.timeoutMs ?? TCP_TIMEOUT_MS;
   const startedAt = performance.now();
   return new Promise((resolve) => {
@@ -18,35 +35,57 @@ export function tcpReach(
       resolve(gaveUp);
       return;
     }
-    const socket = opened(host, port);
+    const socket = opened(host, port, ping?.tls === true);
     if (socket === null) {
       resolve({ state: 'unreachable', reason: 'the address is no host and port' });
       return;
     }
+    let late = 'no connection';
     const finish = (reach: Reach): void => {
       clearTimeout(timer);
       signal?.removeEventListener('abort', abort);
       socket.destroy();
       resolve(reach);
     };
+    const fail = (reason: string): void => finish({ state: 'unreachable', reason });
+    const reached = (): void =>
+      finish({ state: 'reachable', latencyMs: Math.round(performance.now() - startedAt) });
     const abort = (): void => finish(gaveUp);
-    const timer = setTimeout(
-      () => finish({ state: 'unreachable', reason: `no connection within ${timeoutMs / 1000} s` }),
-      timeoutMs,
-    );
+    const timer = setTimeout(() => fail(`${late} within ${timeoutMs / 1000} s`), timeoutMs);
     signal?.addEventListener('abort', abort, { once: true });
     // Stays attached: a socket may fail again after it was destroyed.
-    socket.on('error', (error) => finish({ state: 'unreachable', reason: reasonOf(error) }));
-    socket.once('connect', () =>
-      finish({ state: 'reachable', latencyMs: Math.round(performance.now() - startedAt) }),
-    );
+    socket.on('error', (error) => fail(reasonOf(error)));
+    socket.once('connect', () => {
+      if (!ping) reached();
+      else late = 'it accepts connections but does not answer';
+    });
+    if (ping) converse(socket, ping, { reached, fail });
   });
 }
 
+function converse(
+  socket: Socket,
+  ping: Ping,
+  end: { reached: () => void; fail: (reason: string) => void },
+): void {
+  let received = Buffer.alloc(0);
+  socket.once(ping.tls ? 'secureConnect' : 'connect', () => socket.write(ping.question));
+  socket.on('data', (chunk: Buffer) => {
+    received = Buffer.concat([received, chunk]);
+    const verdict = ping.judge(received);
+    if (verdict?.ok === true) end.reached();
+    else if (verdict !== null) end.fail(verdict.reason);
+    else if (received.length > MAX_ANSWER_BYTES) end.fail('its answer is too long');
+  });
+  socket.once('close', () => end.fail('connection closed without an answer'));
+}
+
 /** Node throws on what can be no address at all. */
-function opened(host: string, port: number): Socket | null {
+function opened(host: string, port: number, tls: boolean): Socket | null {
   try {
-    return connect({ host, port });
+    if (!tls) return connect({ host, port });
+    const servername = isIP(host) === 0 ? { servername: host } : {};
+    return connectTls({ host, port, rejectUnauthorized: false, ...servername });
   } catch {
     return null;
   }
