@@ -1,4 +1,5 @@
-import { RULES, type Tier } from '../core/audit/rules.ts';
+import type { Tier } from '../core/audit/rule.ts';
+import { RULES } from '../core/audit/rules.ts';
 import { POINTS, SEVERITIES } from '../core/gap/finding.ts';
 import { barOf } from '../core/gap/grade.ts';
 import { GAP_RULES } from '../core/gap/rules.ts';

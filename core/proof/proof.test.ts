@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { PACKS, RULE_IDS, RULES } from '../audit/rules.ts';
+import { PACKS } from '../audit/packs.ts';
+import { RULE_IDS, RULES } from '../audit/rules.ts';
 import { withExpiry } from './expiry.ts';
 import { parseProofSubmission, proofRecordOf } from './parse-proof-submission.ts';
 import type { ProofRecord } from './proof.ts';

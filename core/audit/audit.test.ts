@@ -1,0 +1,309 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { aManifest } from '../../testing/facts.ts';
+import { FULL_MANIFEST } from '../../testing/manifests/manifest-text.ts';
+import type { Check, CheckStatus } from '../health/health.ts';
+import { parseManifest } from '../manifest/parse-manifest.ts';
+import type { Manifest, ManifestSpec } from '../manifest/manifest.ts';
+import type { ProofRecord } from '../proof/proof.ts';
+import { audit, type AuditResult } from './audit.ts';
+import type { Evidence } from './earned.ts';
+import { PACKS, type Pack } from './packs.ts';
+import { RULE_IDS, RULES } from './rules.ts';
+
+const AT = new Date('2026-03-01T12:00:00.000Z');
+const NOTHING: Evidence = { checks: [], guardrailsObserved: new Set(), proofs: [] };
+const manifestOf = (spec: object): Manifest => aManifest(spec);
+const MODEL = { provider: 'openai', id: 'gpt-5', apiKey: '$env:OPENAI_API_KEY' };
+const MINIMAL = manifestOf({ model: MODEL, prompts: { system: '$file:prompt.md' } });
+
+function full(): Manifest {
+  const parsed = parseManifest(FULL_MANIFEST);
+  if (!parsed.ok) throw new Error('the full manifest is not valid');
+  return parsed.manifest;
+}
+
+const checkOf = (id: string, status: CheckStatus = 'pass'): Check => ({
+  id,
+  category: id.slice(0, id.indexOf(':')) as Check['category'],
+  status,
+  severity: 'warning',
+});
+const proofOf = (ruleId: string, expiresAt?: string): ProofRecord => ({
+  ruleId,
+  verifiedBy: 'security',
+  method: 'tested',
+  verifiedAt: '2026-02-01T00:00:00.000Z',
+  ...(expiresAt === undefined ? {} : { expiresAt }),
+});
+const audited = (manifest: Manifest, evidence: Partial<Evidence> = {}, packs?: Pack[]): AuditResult =>
+  audit(manifest, { evidence: { ...NOTHING, ...evidence }, at: AT, ...(packs && { packs }) });
+const earnedOf = (result: AuditResult, id: string): unknown => {
+  const verdict = result.verdicts.find(({ rule }) => rule.id === id);
+  return verdict?.passed === true ? verdict.earned : 'violated';
+};
+
+describe('the declared score', () => {
+  test('of a minimal manifest is 53 D with 12 violations of 27', () => {
+    const { declared, proved, verdicts, pendingProofs } = audit(MINIMAL, { evidence: null, at: AT });
+    expect({ declared, proved }).toEqual({ declared: { score: 53, grade: 'D' }, proved: null });
+    expect(verdicts).toHaveLength(27);
+    expect(verdicts.flatMap((each) => (each.passed ? [] : [each.rule.id]))).toEqual([
+      'SEC-LLM-01',
+      'SEC-LLM-02',
+      'SEC-LLM-04',
+      'SEC-LLM-09',
+      'SEC-LLM-10',
+      'MODEL-01',
+      'MODEL-03',
+      'EVAL-01',
+      'EVAL-02',
+      'EVAL-03',
+      'OBS-01',
+      'OBS-03',
+    ]);
+    expect(pendingProofs).toEqual(['SEC-LLM-06', 'SEC-LLM-07', 'SEC-LLM-08', 'MODEL-04', 'MEM-01']);
+  });
+
+  test.each<[Pack[], number]>([
+    [['metadata-quality'], 100],
+    [['observability'], 20],
+    [['evaluation-coverage'], 0],
+    [['model-resilience', 'memory-hygiene'], 75],
+  ])('counts the rules of %j alone: %d', (packs, score) => {
+    const result = audited(MINIMAL, {}, packs);
+    expect(result.declared.score).toBe(score);
+    expect(result.packs).toEqual(packs);
+    expect(result.verdicts.every(({ rule }) => packs.includes(rule.pack))).toBe(true);
+  });
+
+  test('takes the packs of the manifest where none are chosen, and all where it names none', () => {
+    expect(audited(full()).packs).toEqual(['owasp-llm-top10', 'model-resilience']);
+    expect(audited(full(), {}, ['observability']).packs).toEqual(['observability']);
+    expect(audited(manifestOf({ compliance: { packs: [] } })).packs).toEqual([...PACKS]);
+    expect(audited(MINIMAL, {}, ['observability', 'owasp-llm-top10', 'observability']).packs).toEqual([
+      'owasp-llm-top10',
+      'observability',
+    ]);
+  });
+});
+
+describe('a suppression', () => {
+  const suppressed = (suppression: object, packs?: Pack[]): AuditResult =>
+    audited(
+      manifestOf({ compliance: { suppressions: [{ rule: 'OBS-03', reason: 'no logs', ...suppression }] } }),
+      {},
+      packs,
+    );
+
+  test.each<[string, object, string, number]>([
+    ['without an end leaves the denominator', {}, 'active', 26],
+    ['counts to the end of its day', { expires: '2026-03-01' }, 'active', 26],
+    ['of yesterday is over', { expires: '2026-02-28' }, 'expired', 27],
+    ['counts to its time', { expires: '2026-03-01T13:00:00+00:30' }, 'active', 26],
+    ['whose time has come is over', { expires: '2026-03-01T12:00:00Z' }, 'expired', 27],
+    ['whose end nobody can read does not count', { expires: '$env:END' }, 'unreadable', 27],
+    ['of no rule suppresses nothing', { rule: 'OBS-99' }, 'unknown', 27],
+  ])('%s', (_name, suppression, state, counted) => {
+    const { suppressions, verdicts } = suppressed(suppression);
+    expect(suppressions).toEqual([{ rule: 'OBS-03', reason: 'no logs', ...suppression, state }]);
+    expect(verdicts).toHaveLength(counted);
+  });
+
+  test('of a rule in a pack that is not audited says so', () => {
+    expect(suppressed({}, ['metadata-quality']).suppressions).toMatchObject([{ state: 'outside' }]);
+  });
+
+  test('raises the score by what the rule failed, and lowers it by what it passed', () => {
+    // 2 of 5 points are violated; without the rule 2 of 3; without the one that passes 0 of 4.
+    const score = (rule: string): number => suppressed({ rule }, ['observability']).declared.score;
+    expect([score('none'), score('OBS-03'), score('OBS-02')]).toEqual([20, 33, 0]);
+  });
+
+  test('of every rule leaves nothing violated and nothing shown', () => {
+    const suppressions = RULE_IDS.map((rule) => ({ rule, reason: 'all' }));
+    const { declared, proved } = audited(manifestOf({ compliance: { suppressions } }));
+    expect([declared, proved]).toEqual([
+      { score: 100, grade: 'A' },
+      { score: 0, grade: 'F' },
+    ]);
+  });
+});
+
+describe('what is shown', () => {
+  const agent = manifestOf({
+    model: { ...MODEL, apiKey: '$secret:key' },
+    prompts: { system: '$file:prompt.md' },
+    guardrails: {
+      input: [{ type: 'topic-filter' }, { type: 'pii-detector' }],
+      output: [{ type: 'toxicity-filter' }],
+    },
+    memory: {
+      backend: 'redis',
+      shortTerm: { ttlSeconds: 60, maxTokens: 100 },
+      vector: { backend: 'pgvector', namespace: 'shop' },
+    },
+    evaluation: { framework: 'deepeval', ciGate: true, datasets: [{ name: 'a', path: 'a.jsonl' }] },
+    observability: { tracing: { backend: 'otel', endpoint: 'http://traces:4318' } },
+  });
+  const memory = ['memory:backend', 'memory:shortTerm', 'memory:vector'];
+  const checks = (...ids: string[]): Partial<Evidence> => ({ checks: ids.map((id) => checkOf(id)) });
+  const seen = (...types: string[]): Partial<Evidence> => ({ guardrailsObserved: new Set(types) });
+  const proved = (...ids: string[]): Partial<Evidence> => ({ proofs: ids.map((id) => proofOf(id)) });
+
+  test.each<[string, string, Partial<Evidence>, string]>([
+    ['SEC-LLM-01', 'the guardrail was observed', seen('topic-filter'), 'B'],
+    ['SEC-LLM-01', 'another guardrail was', seen('pii-detector', 'prompt-injection'), 'D'],
+    ['SEC-LLM-02', 'an output guardrail was observed', seen('toxicity-filter'), 'B'],
+    ['SEC-LLM-02', 'only an input guardrail was', seen('pii-detector'), 'D'],
+    ['SEC-LLM-02', 'a proof says so', proved('SEC-LLM-02'), 'X'],
+    ['SEC-LLM-03', 'the file is there', checks('file:prompt.md'), 'P'],
+    ['SEC-LLM-03', 'another file is', checks('file:other.md'), 'D'],
+    [
+      'SEC-LLM-03',
+      'another file fails',
+      { checks: [checkOf('file:prompt.md'), checkOf('file:b', 'fail')] },
+      'D',
+    ],
+    ['SEC-LLM-03', 'nobody could look', { checks: [checkOf('file:prompt.md', 'skip')] }, 'D'],
+    ['SEC-LLM-05', 'the model answers', checks('model:openai/gpt-5'), 'P'],
+    ['SEC-LLM-05', 'another model does', checks('model:openai/gpt-4'), 'D'],
+    [
+      'MODEL-02',
+      'the fallback fails',
+      { checks: [checkOf('model:openai/gpt-5'), checkOf('model:x/y', 'fail')] },
+      'D',
+    ],
+    ['SEC-LLM-10', 'the secret is there', checks('secret:key'), 'P'],
+    ['SEC-LLM-10', 'it is not', { checks: [checkOf('secret:key', 'fail')] }, 'D'],
+    ['MEM-02', 'every memory is reached', checks(...memory), 'P'],
+    ['MEM-02', 'one is not checked', checks('memory:backend'), 'D'],
+    [
+      'MEM-04',
+      'one is not reached',
+      { checks: [...memory.map((id) => checkOf(id)), checkOf('memory:vector', 'fail')] },
+      'D',
+    ],
+    ['SEC-LLM-09', 'an evaluation was submitted', proved('EVAL-01'), 'X'],
+    ['SEC-LLM-09', 'a proof of the rule itself was', proved('SEC-LLM-09'), 'X'],
+    ['SEC-LLM-09', 'a proof of another was', proved('EVAL-02'), 'D'],
+    ['EVAL-01', 'an evaluation was submitted', proved('EVAL-01'), 'X'],
+    ['OBS-01', 'traces can be sent', checks('tracing:otel'), 'P'],
+    ['OBS-02', 'a proof says so, since nothing can be observed', proved('OBS-02'), 'X'],
+    ['SEC-LLM-08', 'a proof says so', proved('SEC-LLM-08'), 'X'],
+    ['SEC-LLM-08', 'a proof of another rule does', proved('SEC-LLM-07'), 'D'],
+    ['SEC-LLM-08', 'the proof is over', { proofs: [proofOf('SEC-LLM-08', AT.toISOString())] }, 'D'],
+    ['META-01', 'a proof cannot make it more than declared', proved('META-01'), 'D'],
+    ['MODEL-01', 'a proof does not make a declaration', proved('MODEL-01'), 'violated'],
+  ])('of %s when %s', (id, _when, evidence, expected) => {
+    expect(earnedOf(audited(agent, evidence), id)).toBe(expected);
+  });
+
+  test('is nothing of a memory that is not declared, which only a proof can show', () => {
+    expect(earnedOf(audited(MINIMAL, checks('memory:backend')), 'MEM-02')).toBe('D');
+    expect(earnedOf(audited(MINIMAL, proved('MEM-02')), 'MEM-02')).toBe('X');
+  });
+
+  test('goes by what was measured before what somebody says', () => {
+    const both = { ...checks('model:openai/gpt-5'), ...proved('MODEL-02') };
+    expect(earnedOf(audited(agent, both), 'MODEL-02')).toBe('P');
+  });
+
+  test('can be all that the manifest declares but what nothing can show', () => {
+    const everything: Evidence = {
+      checks: ['model:openai/gpt-5', 'secret:key', 'file:prompt.md', 'tracing:otel', ...memory].map((id) =>
+        checkOf(id),
+      ),
+      guardrailsObserved: new Set(['topic-filter', 'toxicity-filter']),
+      proofs: RULE_IDS.map((id) => proofOf(id)),
+    };
+    const result = audited(agent, everything);
+    expect(
+      result.verdicts.flatMap((each) => (each.passed && each.earned === 'D' ? [each.rule.id] : [])),
+    ).toEqual(['META-01', 'META-02']);
+    expect(result.pendingProofs).toEqual([]);
+  });
+});
+
+describe('of whatever is declared and shown', () => {
+  const maybe = <T>(value: T): fc.Arbitrary<T | undefined> =>
+    fc.option(fc.constant(value), { nil: undefined });
+  const manifest = fc
+    .record({
+      model: fc.constant(MODEL),
+      prompts: maybe({ system: '$file:prompt.md' }),
+      guardrails: maybe({ input: [{ type: 'prompt-injection' }], output: [{ type: 'custom' }] }),
+      tools: fc.array(
+        fc.record({
+          name: fc.string(),
+          annotations: maybe({ destructiveHint: true }),
+        }),
+        { maxLength: 3 },
+      ),
+      memory: maybe({ backend: 'redis', shortTerm: { ttlSeconds: 5 }, longTerm: { backend: 'postgres' } }),
+      evaluation: maybe({ datasets: [{ name: 'a', path: 'a' }], ciGate: true }),
+      observability: maybe({ tracing: { backend: 'otel', endpoint: 'http://a:1' } }),
+      compliance: fc.record({
+        packs: fc.subarray([...PACKS]),
+        suppressions: fc.array(
+          fc.record({
+            rule: fc.constantFrom(...RULE_IDS, 'other'),
+            reason: fc.string(),
+            expires: fc.constantFrom('2026-01-01', '2027-01-01'),
+          }),
+          { maxLength: 30 },
+        ),
+      }),
+    })
+    .map((spec) => manifestOf(JSON.parse(JSON.stringify(spec)) as object));
+  const CHECK_IDS = [
+    'model:openai/gpt-5',
+    'file:prompt.md',
+    'memory:backend',
+    'memory:shortTerm',
+    'memory:longTerm',
+    'tracing:otel',
+  ];
+  const evidence: fc.Arbitrary<Evidence> = fc.record({
+    checks: fc.array(
+      fc
+        .tuple(fc.constantFrom(...CHECK_IDS), fc.constantFrom<CheckStatus>('pass', 'pass', 'fail', 'skip'))
+        .map(([id, status]) => checkOf(id, status)),
+    ),
+    guardrailsObserved: fc.subarray(['prompt-injection', 'custom']).map((types) => new Set(types)),
+    proofs: fc.array(
+      fc
+        .tuple(fc.constantFrom(...RULE_IDS), fc.constantFrom('2026-02-28T00:00:00Z', '2026-03-02T00:00:00Z'))
+        .map(([id, expiresAt]) => proofOf(id, expiresAt)),
+    ),
+  });
+
+  test('the proved score is never above the declared one, and both are whole numbers of 0..100', () => {
+    fc.assert(
+      fc.property(manifest, evidence, (declared, shown) => {
+        const result = audited(declared, shown);
+        const scores = [result.proved?.score ?? Number.NaN, result.declared.score];
+        expect(scores.every((score) => Number.isInteger(score) && score >= 0 && score <= 100)).toBe(true);
+        expect(scores[0]).toBeLessThanOrEqual(scores[1] ?? Number.NaN);
+      }),
+    );
+  });
+
+  test('one proof of a rule that passes moves the proved score and no other; an expired one moves nothing', () => {
+    fc.assert(
+      fc.property(manifest, fc.constantFrom(...RULES), (declared, rule) => {
+        const before = audited(declared);
+        const passes = before.verdicts.some(
+          (each) => each.passed && each.rule.id === rule.id && rule.evidence.kind !== 'none',
+        );
+        const after = audited(declared, { proofs: [proofOf(rule.id, '2026-03-02T00:00:00Z')] });
+        const expired = audited(declared, { proofs: [proofOf(rule.id, '2026-02-28T00:00:00Z')] });
+        expect(after.declared).toEqual(before.declared);
+        // EVAL-01 shows its neighbours too.
+        if (passes) expect(after.proved?.score).toBeGreaterThan(before.proved?.score ?? 100);
+        else if (rule.id !== 'EVAL-01') expect(after).toEqual(before);
+        expect(expired).toEqual(before);
+      }),
+    );
+  });
+});

@@ -1,0 +1,44 @@
+import { modelCheckId, reachTargets } from '../facts/declared.ts';
+import type { Manifest } from '../manifest/manifest.ts';
+import { referenceOf } from '../manifest/references.ts';
+import type { EvidenceKind } from './rule.ts';
+
+/** Only an external proof shows it. */
+export const PROOF: EvidenceKind = { kind: 'proof' };
+export const EVALUATION: EvidenceKind = { kind: 'evaluation' };
+export const NONE: EvidenceKind = { kind: 'none' };
+
+/** The model of this manifest answers; so does its fallback, where it is checked. */
+export const MODEL: EvidenceKind = {
+  kind: 'check',
+  category: 'model',
+  of: ({ spec }) => [modelCheckId(spec.model)],
+};
+
+export const MEMORY: EvidenceKind = { kind: 'check', category: 'memory', of: reachIds('memory') };
+
+export const TRACING: EvidenceKind = { kind: 'check', category: 'tracing', of: reachIds('tracing') };
+
+export const PROMPT_FILE: EvidenceKind = {
+  kind: 'check',
+  category: 'file',
+  of: ({ spec }) => referenceIds(spec.prompts?.system, 'file'),
+};
+
+export const KEY_SECRET: EvidenceKind = {
+  kind: 'check',
+  category: 'secret',
+  of: ({ spec }) => referenceIds(spec.model.apiKey, 'secret'),
+};
+
+function reachIds(category: string): (manifest: Manifest) => string[] {
+  return (manifest) =>
+    reachTargets(manifest)
+      .map(({ id }) => id)
+      .filter((id) => id.startsWith(`${category}:`));
+}
+
+function referenceIds(value: string | undefined, kind: 'file' | 'secret'): string[] {
+  const reference = value === undefined ? null : referenceOf(value);
+  return reference?.kind === kind ? [`${kind}:${reference.name}`] : [];
+}

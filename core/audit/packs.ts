@@ -1,0 +1,14 @@
+/** The rule packs, in the order in which they are shown. */
+export const PACKS = [
+  'owasp-llm-top10',
+  'model-resilience',
+  'memory-hygiene',
+  'evaluation-coverage',
+  'observability',
+  'metadata-quality',
+] as const;
+export type Pack = (typeof PACKS)[number];
+
+export function isPack(name: string): name is Pack {
+  return (PACKS as readonly string[]).includes(name);
+}

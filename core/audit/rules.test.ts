@@ -1,0 +1,259 @@
+import { describe, expect, test } from '@jest/globals';
+import { aManifest } from '../../testing/facts.ts';
+import type { Manifest, ManifestSpec } from '../manifest/manifest.ts';
+import { PACKS } from './packs.ts';
+import { RULE_IDS, RULES } from './rules.ts';
+
+const tool = (annotations?: object) => ({ name: 'pay', ...(annotations && { annotations }) });
+const model = (more: object) => ({ model: { provider: 'openai', id: 'gpt-5', apiKey: '$env:KEY', ...more } });
+const fallback = { provider: 'anthropic', id: 'claude-sonnet-4-5', apiKey: '$env:OTHER' };
+const longTerm = { backend: 'postgres', ttlDays: 30 };
+const shortTerm = { backend: 'redis', ttlSeconds: 60, maxTokens: 100 };
+const hallucination = { metrics: ['hallucination'], thresholds: { hallucination: 0.1 } };
+
+/** Rule, a spec with which it passes, one with which it does not, and where. `metadata` goes beside the spec. */
+type Row = [id: string, passes: object, violates: object, path: string];
+
+const ROWS: Row[] = [
+  [
+    'SEC-LLM-01',
+    { guardrails: { input: [{ type: 'prompt-injection' }] } },
+    { guardrails: { input: [{ type: 'pii-detector' }], output: [{ type: 'topic-filter' }] } },
+    'spec.guardrails.input',
+  ],
+  ['SEC-LLM-01', { guardrails: { input: [{ type: 'topic-filter' }] } }, {}, 'spec.guardrails.input'],
+  [
+    'SEC-LLM-02',
+    { guardrails: { output: [{ type: 'custom' }] } },
+    { guardrails: { input: [{ type: 'custom' }], output: [] } },
+    'spec.guardrails.output',
+  ],
+  [
+    'SEC-LLM-03',
+    { prompts: { system: '$file:prompt.md' } },
+    { prompts: { system: 'You are kind.' } },
+    'spec.prompts.system',
+  ],
+  [
+    'SEC-LLM-03',
+    { prompts: { system: '$file:a/b.md' } },
+    { prompts: { system: '$env:P' } },
+    'spec.prompts.system',
+  ],
+  [
+    'SEC-LLM-04',
+    { api: { rateLimit: { requestsPerMinute: 60 } } },
+    { api: { rateLimit: { requestsPerHour: 60 } } },
+    'spec.api.rateLimit.requestsPerMinute',
+  ],
+  [
+    'SEC-LLM-04',
+    model({ costControls: { maxMonthlyUSD: 0 } }),
+    model({ costControls: { maxTokensPerDay: 1 } }),
+    'spec.api.rateLimit.requestsPerMinute',
+  ],
+  ['SEC-LLM-05', model({}), model({ id: 'latest' }), 'spec.model.id'],
+  ['SEC-LLM-05', model({ id: 'latest-ish' }), model({ provider: ' ' }), 'spec.model.provider'],
+  [
+    'SEC-LLM-06',
+    { memory: { longTerm, hygiene: { piiScrubFields: ['email'] } } },
+    { memory: { longTerm, hygiene: { piiScrubFields: [] } } },
+    'spec.memory.hygiene.piiScrubFields',
+  ],
+  ['SEC-LLM-06', { memory: { shortTerm } }, { memory: { longTerm } }, 'spec.memory.hygiene.piiScrubFields'],
+  [
+    'SEC-LLM-07',
+    { tools: [tool({ readOnlyHint: true })] },
+    { tools: [tool({ readOnlyHint: true }), tool({})] },
+    'spec.tools[1].annotations',
+  ],
+  ['SEC-LLM-07', { tools: [] }, { tools: [tool()] }, 'spec.tools[0].annotations'],
+  [
+    'SEC-LLM-08',
+    { tools: [tool({ destructiveHint: false })] },
+    { tools: [tool({ destructiveHint: false }), tool({ readOnlyHint: true })] },
+    'spec.tools[1].annotations',
+  ],
+  [
+    'SEC-LLM-09',
+    { evaluation: { framework: 'deepeval', ciGate: true } },
+    { evaluation: { framework: 'deepeval' } },
+    'spec.evaluation.ciGate',
+  ],
+  [
+    'SEC-LLM-09',
+    { evaluation: { framework: 'x', ciGate: true } },
+    { evaluation: { ciGate: true } },
+    'spec.evaluation.framework',
+  ],
+  ['SEC-LLM-10', model({ apiKey: '$secret:key' }), model({}), 'spec.model.apiKey'],
+  ['SEC-LLM-10', model({ apiKey: '$secret:key' }), model({ apiKey: 'sk-plain' }), 'spec.model.apiKey'],
+  ['MODEL-01', model({ fallback }), {}, 'spec.model.fallback'],
+  ['MODEL-02', model({ id: 'llama3.3:70b' }), model({ id: 'llama3.3:latest' }), 'spec.model.id'],
+  ['MODEL-02', model({ id: 'mistral-small-2506' }), model({ id: ' Latest' }), 'spec.model.id'],
+  ['MODEL-03', model({ costControls: { maxMonthlyUSD: 50 } }), {}, 'spec.model.costControls.maxMonthlyUSD'],
+  [
+    'MODEL-04',
+    model({ fallback: { ...fallback, maxRetries: 0 } }),
+    model({ fallback }),
+    'spec.model.fallback.maxRetries',
+  ],
+  [
+    'MEM-01',
+    { memory: { longTerm, hygiene: { piiScrubFields: ['email'] } } },
+    { memory: { longTerm } },
+    'spec.memory.hygiene.piiScrubFields',
+  ],
+  [
+    'MEM-02',
+    { memory: { backend: 'redis', shortTerm, longTerm } },
+    { memory: { shortTerm: { backend: 'redis' } } },
+    'spec.memory.shortTerm.ttlSeconds',
+  ],
+  [
+    'MEM-02',
+    { memory: { vector: { backend: 'pgvector' } } },
+    { memory: { shortTerm, longTerm: { backend: 'postgres' } } },
+    'spec.memory.longTerm.ttlDays',
+  ],
+  [
+    'MEM-03',
+    { memory: { longTerm, hygiene: { auditLog: true } } },
+    { memory: { longTerm, hygiene: { auditLog: false } } },
+    'spec.memory.hygiene.auditLog',
+  ],
+  [
+    'MEM-04',
+    { memory: { vector: { backend: 'pgvector', namespace: 'shop' } } },
+    { memory: { vector: { backend: 'pgvector' } } },
+    'spec.memory.vector.namespace',
+  ],
+  [
+    'MEM-05',
+    { memory: { shortTerm } },
+    { memory: { shortTerm: { backend: 'redis', maxTurns: 20 } } },
+    'spec.memory.shortTerm.maxTokens',
+  ],
+  [
+    'EVAL-01',
+    { evaluation: { datasets: [{ name: 'a', path: 'a.jsonl' }] } },
+    { evaluation: { datasets: [] } },
+    'spec.evaluation.datasets',
+  ],
+  ['EVAL-02', { evaluation: { ciGate: true } }, { evaluation: { ciGate: false } }, 'spec.evaluation.ciGate'],
+  [
+    'EVAL-03',
+    { evaluation: hallucination },
+    { evaluation: { ...hallucination, thresholds: { pass_rate: 0.9 } } },
+    'spec.evaluation.thresholds.hallucination',
+  ],
+  [
+    'EVAL-03',
+    {
+      evaluation: {
+        ...hallucination,
+        metrics: [],
+        datasets: [{ name: 'a', path: 'a.jsonl', metrics: ['hallucination'] }],
+      },
+    },
+    { evaluation: { ...hallucination, metrics: ['pass_rate'] } },
+    'spec.evaluation.metrics',
+  ],
+  ['OBS-01', { observability: { tracing: { backend: 'otel' } } }, {}, 'spec.observability.tracing.backend'],
+  [
+    'OBS-02',
+    { observability: { logging: { level: 'info' } } },
+    { observability: { logging: { structured: false } } },
+    'spec.observability.logging.structured',
+  ],
+  [
+    'OBS-03',
+    { observability: { logging: { redactFields: ['email'] } } },
+    { observability: { logging: { redactFields: [] } } },
+    'spec.observability.logging.redactFields',
+  ],
+  ['META-01', {}, { metadata: { description: ' \n' } }, 'metadata.description'],
+  [
+    'META-02',
+    model({ parameters: { temperature: 1.5 } }),
+    model({ parameters: { temperature: 1.6 } }),
+    'spec.model.parameters.temperature',
+  ],
+  [
+    'META-02',
+    model({ parameters: {} }),
+    model({ parameters: { temperature: 2 } }),
+    'spec.model.parameters.temperature',
+  ],
+];
+
+/** A manifest from a spec, and from `metadata` where the row has it. */
+function rowManifest({ metadata, ...spec }: { metadata?: object }): Manifest {
+  const manifest = aManifest(spec);
+  return { ...manifest, metadata: { ...manifest.metadata, ...metadata } };
+}
+
+describe('the compliance rules', () => {
+  test.each(ROWS)('%s passes with %j, not with %j', (id, passes, violates, path) => {
+    const rule = RULES.find((each) => each.id === id);
+    expect(rule?.violatedAt(rowManifest(passes))).toBeNull();
+    expect(rule?.violatedAt(rowManifest(violates))).toBe(path);
+  });
+
+  test('have a row each in this table', () => {
+    expect([...new Set(ROWS.map(([id]) => id))]).toEqual(RULE_IDS);
+  });
+
+  test('stand pack by pack', () => {
+    expect([...new Set(RULES.map(({ pack }) => pack))]).toEqual([...PACKS]);
+  });
+
+  test.each(RULES)('$id says what to do, in whole sentences', ({ message, recommendation, passesWhen }) => {
+    expect(message).toMatch(/^[A-Z].*\.$/);
+    expect(recommendation).toMatch(/^[A-Z].*(?:\.|: \S+|: \S+: \S+)$/);
+    expect(passesWhen).toMatch(/^[a-z*].*[^.]$/);
+  });
+
+  test('of the first pack each name an entry of the OWASP Top 10', () => {
+    const owasp = RULES.filter(({ pack }) => pack === 'owasp-llm-top10');
+    expect(
+      owasp.every(({ references }) => references.some((text) => /^OWASP LLM\d\d:2025 /.test(text))),
+    ).toBe(true);
+  });
+});
+
+/** Weights, tiers and evidence, as the contract's table has them. */
+test.each([
+  ['SEC-LLM-01', 'high', 'B', 'guardrail'],
+  ['SEC-LLM-02', 'high', 'B', 'guardrail'],
+  ['SEC-LLM-03', 'medium', 'P', 'check file'],
+  ['SEC-LLM-04', 'medium', 'X', 'proof'],
+  ['SEC-LLM-05', 'medium', 'P', 'check model'],
+  ['SEC-LLM-06', 'critical', 'X', 'proof'],
+  ['SEC-LLM-07', 'medium', 'X', 'proof'],
+  ['SEC-LLM-08', 'high', 'X', 'proof'],
+  ['SEC-LLM-09', 'medium', 'P', 'evaluation'],
+  ['SEC-LLM-10', 'high', 'P', 'check secret'],
+  ['MODEL-01', 'high', 'X', 'proof'],
+  ['MODEL-02', 'medium', 'P', 'check model'],
+  ['MODEL-03', 'medium', 'X', 'proof'],
+  ['MODEL-04', 'low', 'X', 'proof'],
+  ['MEM-01', 'critical', 'X', 'proof'],
+  ['MEM-02', 'high', 'P', 'check memory'],
+  ['MEM-03', 'medium', 'P', 'check memory'],
+  ['MEM-04', 'medium', 'P', 'check memory'],
+  ['MEM-05', 'low', 'P', 'check memory'],
+  ['EVAL-01', 'medium', 'P', 'evaluation'],
+  ['EVAL-02', 'medium', 'P', 'evaluation'],
+  ['EVAL-03', 'medium', 'P', 'evaluation'],
+  ['OBS-01', 'medium', 'P', 'check tracing'],
+  ['OBS-02', 'low', 'B', 'proof'],
+  ['OBS-03', 'medium', 'X', 'proof'],
+  ['META-01', 'low', 'D', 'none'],
+  ['META-02', 'medium', 'D', 'none'],
+])('%s is %s, tier %s, shown by %s', (id, severity, tier, evidence) => {
+  const rule = RULES.find((each) => each.id === id);
+  const kind = rule?.evidence;
+  const words = kind?.kind === 'check' ? `check ${kind.category}` : kind?.kind;
+  expect([rule?.severity, rule?.tier, words]).toEqual([severity, tier, evidence]);
+});
