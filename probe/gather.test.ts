@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { RequestListener } from 'node:http';
 import { aManifest, NOON } from '../testing/facts.ts';
 import { TestServers } from '../testing/sockets.ts';
 import type { PolicyFacts } from '../core/facts/facts.ts';
@@ -31,6 +32,10 @@ const inputOf = (spec: Partial<ManifestSpec>, rest: Partial<GatherInput> = {}): 
   ...rest,
 });
 const latencyMs = expect.any(Number);
+const mcpServer: RequestListener = (_request, response) =>
+  response
+    .writeHead(200, { 'content-type': 'application/json' })
+    .end('{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25"}}');
 
 describe('gathered facts', () => {
   test('of a report that has nothing but a manifest', async () => {
@@ -80,7 +85,7 @@ describe('gathered facts', () => {
             { name: 'vault', address: '$secret:vault-url' },
           ],
         },
-        mcp: { servers: [{ name: 'maps', host: '$env:MAPS_HOST', port: up }] },
+        mcp: { servers: [{ name: 'maps', host: '$env:MAPS_HOST', port: await servers.http(mcpServer) }] },
       };
       const environment = own(
         {

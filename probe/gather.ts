@@ -1,28 +1,17 @@
-import { modelCheckId, reachTargets, type ReachTarget } from '../core/facts/declared.ts';
-import { parseAddress, type HostPort } from '../core/facts/address.ts';
 import type {
   BehaviorFacts,
   EnvironmentFacts,
   Facts,
   PolicyFacts,
-  Reach,
   SecretFacts,
 } from '../core/facts/facts.ts';
 import type { CheckCategory } from '../core/health/health.ts';
-import { categoryOf } from '../core/health/summarize.ts';
 import type { Manifest } from '../core/manifest/manifest.ts';
 import { referencesIn, secretVariable, type Reference } from '../core/manifest/references.ts';
 import type { ProofRecord } from '../core/proof/proof.ts';
 import { probeAgent, type AgentFacts } from './agent.ts';
-import { modelReach } from './model.ts';
-import {
-  foundSecrets,
-  readableFiles,
-  resolveReference,
-  type Environment,
-  type ReferenceSources,
-} from './references.ts';
-import { TCP_TIMEOUT_MS, tcpReach } from './tcp-reach.ts';
+import { reachFacts } from './reach-facts.ts';
+import { foundSecrets, readableFiles, type Environment, type ReferenceSources } from './references.ts';
 
 /** What can be seen of the agent's environment and files. */
 export type AgentEnvironment =
@@ -68,7 +57,7 @@ export async function gather(input: GatherInput): Promise<Facts> {
   const [agent, environment, reach, policy] = await Promise.all([
     input.upstreamUrl === null ? NO_AGENT : probeAgent(input.upstreamUrl, signal),
     environmentFacts(input.environment, references),
-    reachFacts(input, signal),
+    reachFacts({ ...input, sources: sourcesOf(input), signal }),
     askPolicy(input.policy, signal),
   ]);
   input.signal?.throwIfAborted();
@@ -116,46 +105,6 @@ function declaredSecrets(
   return isCertain ? { backend: 'env', found } : { backend: 'none' };
 }
 
-/** One probe: its check id and what it found. */
-type Probe = Promise<readonly [string, Reach]>;
-
-async function reachFacts(input: GatherInput, signal: AbortSignal): Promise<Facts['reach']> {
-  const sources = sourcesOf(input);
-  const targets = reachTargets(input.manifest).filter(
-    ({ id, address }) => address.known && !input.leaveOut?.includes(categoryOf(id) ?? 'service'),
-  );
-  const probes = targets.map(async (target): Probe => [target.id, await reachOf(target, sources, signal)]);
-  if (input.asksModel === true) probes.push(...modelProbes(input.manifest, sources, signal));
-  return new Map(await Promise.all(probes));
-}
-
-function modelProbes(manifest: Manifest, sources: ReferenceSources, signal: AbortSignal): Probe[] {
-  const { model } = manifest.spec;
-  return (model.fallback ? [model, model.fallback] : [model]).map(async (each): Probe => [
-    modelCheckId(each),
-    await modelReach({ model: each, sources, signal }),
-  ]);
-}
-
-/** In a cluster nothing is resolved here: this process's variables are not the agent's. */
-function sourcesOf({ environment, now }: GatherInput): ReferenceSources {
-  if (environment.kind === 'declared') return { env: {}, folder: null, secretDir: null, now };
-  const { variables, folder, secretDir } = environment;
-  return { env: variables, folder, secretDir, now };
-}
-
-async function reachOf(target: ReachTarget, sources: ReferenceSources, signal: AbortSignal): Promise<Reach> {
-  if (!target.address.known) return { state: 'unknown', reason: target.address.reason };
-  const { value, port, type, timeoutSeconds } = target.address;
-  const resolved = await resolveReference(value, sources);
-  if (!resolved.ok) return { state: 'unknown', reason: resolved.reason };
-  const address: HostPort | null =
-    port === undefined ? parseAddress(resolved.value, type) : { host: resolved.value, port };
-  if (address === null) return { state: 'unknown', reason: 'its address names no host and port' };
-  const timeoutMs = Math.min((timeoutSeconds ?? 60) * 1000, TCP_TIMEOUT_MS);
-  return tcpReach(address.host, address.port, { timeoutMs, signal });
-}
-
 async function askPolicy(policy: GatherInput['policy'], signal: AbortSignal): Promise<PolicyFacts> {
   if (policy === undefined) return { state: 'none' };
   const limit = AbortSignal.any([signal, AbortSignal.timeout(POLICY_MS)]);
@@ -163,4 +112,11 @@ async function askPolicy(policy: GatherInput['policy'], signal: AbortSignal): Pr
     limit.addEventListener('abort', () => resolve({ state: 'unreachable' }), { once: true });
   });
   return Promise.race([policy(limit).catch((): PolicyFacts => ({ state: 'unreachable' })), late]);
+}
+
+/** In a cluster nothing is resolved here: this process's variables are not the agent's. */
+function sourcesOf({ environment, now }: GatherInput): ReferenceSources {
+  if (environment.kind === 'declared') return { env: {}, folder: null, secretDir: null, now };
+  const { variables, folder, secretDir } = environment;
+  return { env: variables, folder, secretDir, now };
 }

@@ -13,7 +13,14 @@ export interface ReachTarget {
 
 export type DeclaredAddress =
   /** `value` may be a reference; `port`: given apart from the host; `type`: its default port counts. */
-  | { known: true; value: string; port?: number; type?: string; timeoutSeconds?: number }
+  | {
+      known: true;
+      value: string;
+      port?: number;
+      type?: string;
+      timeoutSeconds?: number;
+      transport?: 'sse' | 'http';
+    }
   /** There is nothing to connect to, and why. */
   | { known: false; reason: string };
 
@@ -76,17 +83,17 @@ function mcpTargets(manifest: Manifest): ReachTarget[] {
   return (manifest.spec.mcp?.servers ?? []).map((server, index) => {
     const path = `spec.mcp.servers[${index}]`;
     const seconds = server.healthCheck?.timeoutSeconds;
-    const timing = seconds === undefined ? {} : { timeoutSeconds: seconds };
+    const { host, port, transport, url } = server;
     const id = `mcp:${server.name}`;
-    if (server.url !== undefined)
-      return { id, path: `${path}.url`, address: { known: true, value: server.url, ...timing } };
-    if (server.host !== undefined && server.port !== undefined)
-      return {
-        id,
-        path: `${path}.host`,
-        address: { known: true, value: server.host, port: server.port, ...timing },
-      };
-    const isProcess = server.transport === 'stdio' || server.command !== undefined;
+    const how = {
+      ...(seconds === undefined ? {} : { timeoutSeconds: seconds }),
+      ...(transport === undefined || transport === 'stdio' ? {} : { transport }),
+    };
+    const isProcess = transport === 'stdio' || server.command !== undefined;
+    if (url !== undefined && transport !== 'stdio')
+      return { id, path: `${path}.url`, address: { known: true, value: url, ...how } };
+    if (host !== undefined && port !== undefined && transport !== 'stdio')
+      return { id, path: `${path}.host`, address: { known: true, value: host, port, ...how } };
     const reason = isProcess
       ? 'a stdio server is started by the agent and has no address'
       : 'the manifest gives it no address';

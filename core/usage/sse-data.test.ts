@@ -10,6 +10,17 @@ function dataOf(pieces: readonly string[], maxLength = 1000): string[] {
   return found;
 }
 
+test('each event comes with its name, which is not the next one’s', () => {
+  const found: [string, string | null][] = [];
+  const events = createSseData((data, event) => found.push([data, event]), 1000);
+  events.write('event: endpoint\r\ndata: /messages\r\n\r\ndata: a\n\nevent:x\n\ndata: b\n\n');
+  expect(found).toEqual([
+    ['/messages', 'endpoint'],
+    ['a', null],
+    ['b', null],
+  ]);
+});
+
 describe('the data of server-sent events', () => {
   test.each<[string, string, string[]]>([
     ['one line', 'data: a\n\n', ['a']],

@@ -10,17 +10,23 @@ export interface SseData {
 
 const LINE_END = /\r\n|\n|\r/g;
 
-export function createSseData(onData: (data: string) => void, maxLength: number): SseData {
+export function createSseData(
+  /** `event`: its name; null: it has none. */
+  onData: (data: string, event: string | null) => void,
+  maxLength: number,
+): SseData {
   /** The unfinished line; only new text is ever searched, so that a long line in small pieces stays cheap. */
   let pieces: string[] = [];
   let data: string[] = [];
+  let event: string | null = null;
   let held = 0;
   let skipping = false;
   let afterCarriageReturn = false;
 
   const finishEvent = (): void => {
-    if (data.length > 0 && !skipping) onData(data.join('\n'));
+    if (data.length > 0 && !skipping) onData(data.join('\n'), event);
     data = [];
+    event = null;
     held = 0;
     skipping = false;
   };
@@ -41,8 +47,11 @@ export function createSseData(onData: (data: string) => void, maxLength: number)
       return;
     }
     if (skipping) return;
-    if (line.startsWith('data:')) data.push(line.slice(line.startsWith('data: ') ? 6 : 5));
-    else held -= line.length;
+    if (line.startsWith('data:')) data.push(valueOf(line));
+    else {
+      held -= line.length;
+      if (line.startsWith('event:')) event = valueOf(line);
+    }
   };
 
   return {
@@ -63,4 +72,10 @@ export function createSseData(onData: (data: string) => void, maxLength: number)
       finishEvent();
     },
   };
+}
+
+/** What stands behind the colon; one space there is no part of it. */
+function valueOf(line: string): string {
+  const value = line.slice(line.indexOf(':') + 1);
+  return value.startsWith(' ') ? value.slice(1) : value;
 }
