@@ -10,9 +10,9 @@ import {
   type RequestContext,
 } from '@a2a-js/sdk/server';
 import { agentCardHandler, jsonRpcHandler, restHandler, UserBuilder } from '@a2a-js/sdk/server/express';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import express, { type RequestHandler } from 'express';
-import { MODES, startServedRig, type ServedRig } from '../../testing/client-rig.ts';
+import { BREAKS, DENIAL, inEachSetting, type ServedRig, type Setting } from '../../testing/client-rig.ts';
 import { until } from '../../testing/proxy-rig.ts';
 
 const BINDINGS = ['JSONRPC', 'HTTP+JSON'] as const;
@@ -107,9 +107,10 @@ const executor: AgentExecutor = {
   cancelTask: () => Promise.resolve(),
 };
 
-const CASES = MODES.flatMap((mode) => BINDINGS.map((binding) => [binding, mode] as const));
+for (const binding of BINDINGS)
+  inEachSetting(`the A2A client over ${binding}`, (setting) => suite(binding, setting));
 
-describe.each(CASES)('the A2A client over %s, in mode %s', (binding, mode) => {
+function suite(binding: Binding, { mode, serve }: Setting): void {
   let rig: ServedRig;
   let client: Client;
 
@@ -121,7 +122,7 @@ describe.each(CASES)('the A2A client over %s, in mode %s', (binding, mode) => {
     let handlers: Record<'card' | 'a2a', RequestHandler> | null = null;
     app.use(`/${AGENT_CARD_PATH}`, (...call) => handlers?.card(...call));
     app.use('/a2a', (...call) => handlers?.a2a(...call));
-    rig = await startServedRig(app, { mode });
+    rig = await serve(app);
     const requestHandler = new DefaultRequestHandler(
       cardOf(rig.url, binding),
       new InMemoryTaskStore(),
@@ -173,4 +174,25 @@ describe.each(CASES)('the A2A client over %s, in mode %s', (binding, mode) => {
   test('gets the agent’s own error', async () => {
     await expect(client.getTask({ tenant: '', id: 'nowhere' })).rejects.toThrow(/not found/i);
   });
-});
+
+  test('is told in this mode’s way that an answer is denied, whole or streamed', async () => {
+    rig.reports = BREAKS;
+    const whole = client.sendMessage(messageOf('one two'));
+    if (mode === 'enforce') await expect(whole).rejects.toThrow(/403|PolicyViolation/);
+    else expect(((await whole) as Task).artifacts).toHaveLength(2);
+
+    let events = 0;
+    const listen = async (): Promise<void> => {
+      for await (const _event of client.sendMessageStream(messageOf('one two'))) events += 1;
+    };
+    // Over JSON-RPC the SDK takes the `error` of the 403's body for one of its protocol's, and words it in its own way.
+    if (mode === 'enforce') await expect(listen()).rejects.toThrow();
+    else await listen();
+    expect(events).toBe(mode === 'enforce' ? 0 : 4);
+    const entries = (await rig.completed(3)).slice(-2);
+    expect(entries.map(({ outcome, policyViolations }) => [outcome, policyViolations])).toEqual([
+      ['deny', [DENIAL]],
+      ['deny', [DENIAL]],
+    ]);
+  });
+}

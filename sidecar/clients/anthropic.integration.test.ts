@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import Anthropic from '@anthropic-ai/sdk';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { MODES, startServedRig, type ServedRig } from '../../testing/client-rig.ts';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { BREAKS, DENIAL, inEachSetting, type ServedRig } from '../../testing/client-rig.ts';
 import { until } from '../../testing/proxy-rig.ts';
 
 const MODEL = 'claude-for-tests';
@@ -12,6 +12,28 @@ const USAGE = { input_tokens: 25, cache_read_input_tokens: 100, output_tokens: 4
 /** Cached prompt tokens are prompt tokens too. */
 const IN_THE_RING = { modelId: MODEL, promptTokens: 125, completionTokens: 4, totalTokens: 129 };
 const MESSAGE = { id: 'msg_1', type: 'message', role: 'assistant', model: MODEL, stop_sequence: null };
+
+/** A call of one of the client's tools in the place of the text, and as events. */
+const TOOL_CALL = { type: 'tool_use', id: 'toolu_1', name: 'get_weather', input: { city: 'Paris' } };
+const TOOL_EVENTS = [
+  {
+    type: 'message_start',
+    message: { ...MESSAGE, content: [], stop_reason: null, usage: { ...USAGE, output_tokens: 1 } },
+  },
+  { type: 'content_block_start', index: 0, content_block: { ...TOOL_CALL, input: {} } },
+  ...['{"city":', '"Paris"}'].map((partial_json) => ({
+    type: 'content_block_delta',
+    index: 0,
+    delta: { type: 'input_json_delta', partial_json },
+  })),
+  { type: 'content_block_stop', index: 0 },
+  {
+    type: 'message_delta',
+    delta: { stop_reason: 'tool_use', stop_sequence: null },
+    usage: { output_tokens: USAGE.output_tokens },
+  },
+  { type: 'message_stop' },
+];
 
 /** The events of one streamed message, as the vendor's reference has them. */
 const EVENTS = [
@@ -35,7 +57,7 @@ const EVENTS = [
   { type: 'message_stop' },
 ];
 
-describe.each(MODES)('the Anthropic client, in mode %s', (mode) => {
+inEachSetting('the Anthropic client', ({ mode, serve }) => {
   let rig: ServedRig;
   let client: Anthropic;
   let requests: { path: string | undefined; key: unknown; version: unknown; body: Record<string, unknown> }[];
@@ -49,15 +71,18 @@ describe.each(MODES)('the Anthropic client, in mode %s', (mode) => {
     const { authorization: key, 'anthropic-version': version } = request.headers;
     requests.push({ path: request.url, key, version, body });
     answer = response;
+    const wantsTool = 'tools' in body;
     if (body['stream'] !== true) {
-      const content = [{ type: 'text', text: WORDS.join('') }];
+      const content = [wantsTool ? TOOL_CALL : { type: 'text', text: WORDS.join('') }];
+      const stop_reason = wantsTool ? 'tool_use' : 'end_turn';
+      const whole = JSON.stringify({ ...MESSAGE, content, stop_reason, usage: USAGE });
       response
-        .writeHead(200, { 'content-type': 'application/json' })
-        .end(JSON.stringify({ ...MESSAGE, content, stop_reason: 'end_turn', usage: USAGE }));
+        .writeHead(200, { 'content-type': 'application/json', 'content-length': whole.length })
+        .end(whole);
       return;
     }
     response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8' });
-    for (const event of EVENTS.slice(0, eventsUntilSilence)) {
+    for (const event of (wantsTool ? TOOL_EVENTS : EVENTS).slice(0, eventsUntilSilence)) {
       response.write(`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
       await new Promise((resolve) => setTimeout(resolve, 2));
     }
@@ -69,7 +94,7 @@ describe.each(MODES)('the Anthropic client, in mode %s', (mode) => {
     requests = [];
     answer = null;
     eventsUntilSilence = EVENTS.length;
-    rig = await startServedRig((request, response) => void play(request, response), { mode });
+    rig = await serve((request, response) => void play(request, response));
     client = new Anthropic({ apiKey: 'sk-ant', baseURL: rig.url, maxRetries: 0 });
   });
   afterEach(() => rig.close());
@@ -93,7 +118,7 @@ describe.each(MODES)('the Anthropic client, in mode %s', (mode) => {
       },
     ]);
     expect(await rig.completed(1)).toMatchObject([
-      { path: '/v1/messages', statusCode: 200, usage: IN_THE_RING },
+      { path: '/v1/messages', statusCode: 200, outcome: 'allow', usage: IN_THE_RING },
     ]);
   });
 
@@ -104,7 +129,7 @@ describe.each(MODES)('the Anthropic client, in mode %s', (mode) => {
     expect(words).toEqual(WORDS);
     expect(message).toMatchObject({ stop_reason: 'end_turn', usage: USAGE });
     expect(await rig.completed(1)).toMatchObject([
-      { path: '/v1/messages', statusCode: 200, usage: IN_THE_RING },
+      { path: '/v1/messages', statusCode: 200, outcome: 'allow', usage: IN_THE_RING },
     ]);
   });
 
@@ -117,6 +142,50 @@ describe.each(MODES)('the Anthropic client, in mode %s', (mode) => {
     stream.abort();
     await aborted;
     await until(() => answer?.closed === true, 'the end of the agent’s answer');
-    expect(await rig.completed(1)).toMatchObject([{ statusCode: 200, aborted: true }]);
+    expect(await rig.completed(1)).toMatchObject([{ statusCode: 200, outcome: 'allow', aborted: true }]);
+  });
+
+  test('gets the call of a tool, whole and in a stream', async () => {
+    const tools: Anthropic.Tool[] = [{ name: 'get_weather', input_schema: { type: 'object' } }];
+    const call = { type: 'tool_use', name: 'get_weather', input: { city: 'Paris' } };
+    const message = await client.messages.create({ ...QUESTION, tools });
+    expect(message).toMatchObject({ stop_reason: 'tool_use', content: [call] });
+    const streamed = await client.messages.stream({ ...QUESTION, tools }).finalMessage();
+    expect(streamed).toMatchObject({ stop_reason: 'tool_use', content: [call] });
+    expect(requests.map(({ body }) => body['tools'])).toEqual([tools, tools]);
+  });
+
+  test('is told in this mode’s way that a message is denied', async () => {
+    rig.reports = BREAKS;
+    const asked = client.messages.create(QUESTION).withResponse();
+    if (mode === 'enforce') {
+      await expect(asked).rejects.toThrow(Anthropic.PermissionDeniedError);
+      await expect(asked).rejects.toMatchObject({
+        status: 403,
+        error: { error: 'PolicyViolation', violations: [DENIAL] },
+      });
+    } else {
+      const { data, response } = await asked;
+      expect(data.content).toEqual([{ type: 'text', text: 'The answer is 42.' }]);
+      expect(response.headers.get('x-platform-policy-violations')).toBe(DENIAL);
+    }
+    // Denied or not: the tokens were used.
+    expect(await rig.completed(1)).toMatchObject([
+      { outcome: 'deny', policyViolations: [DENIAL], usage: IN_THE_RING },
+    ]);
+  });
+
+  test('whose stream is denied gets none of it in enforce, and the agent sees its end; all of it in track', async () => {
+    rig.reports = BREAKS;
+    eventsUntilSilence = mode === 'enforce' ? 4 : EVENTS.length;
+    const words: string[] = [];
+    const stream = client.messages.stream(QUESTION).on('text', (word) => words.push(word));
+    if (mode === 'enforce') {
+      await expect(stream.finalMessage()).rejects.toThrow(Anthropic.PermissionDeniedError);
+      await until(() => answer?.closed === true, 'the end of the agent’s answer');
+      expect(answer?.writableFinished).toBe(false);
+    } else await stream.finalMessage();
+    expect(words).toEqual(mode === 'enforce' ? [] : WORDS);
+    expect(await rig.completed(1)).toMatchObject([{ outcome: 'deny', policyViolations: [DENIAL] }]);
   });
 });

@@ -9,7 +9,7 @@ import { buffer } from 'node:stream/consumers';
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { request as undiciRequest } from 'undici';
-import { MODES, startServedRig, type ServedRig } from '../../testing/client-rig.ts';
+import { BREAKS, DENIAL, inEachSetting, type ServedRig } from '../../testing/client-rig.ts';
 
 const TEXT = JSON.stringify(Array.from({ length: 5_000 }, (_, i) => `order A-${i} – “shipped”`));
 const CODINGS: [coding: string, body: Buffer][] = [
@@ -26,11 +26,11 @@ interface Whole {
   body: Buffer;
 }
 
-describe.each(MODES)('bodies and their frames, in mode %s', (mode) => {
+inEachSetting('bodies and their frames', ({ mode, serve }) => {
   let rig: ServedRig;
   let play: (request: IncomingMessage, response: ServerResponse) => void;
   beforeEach(async () => {
-    rig = await startServedRig((request, response) => play(request, response), { mode });
+    rig = await serve((request, response) => play(request, response));
   });
   afterEach(() => rig.close());
 
@@ -65,6 +65,25 @@ describe.each(MODES)('bodies and their frames, in mode %s', (mode) => {
       expect(await (await fetch(`${rig.url}/v1/chat`)).text()).toBe(TEXT);
     });
 
+    test('of a denied answer is replaced in enforce, and passes byte by byte in track', async () => {
+      rig.reports = BREAKS;
+      play = (_request, response) =>
+        response
+          .writeHead(200, { 'content-type': 'text/html', 'content-encoding': coding, etag: '"1"' })
+          .end(body);
+      const answer = await ask('GET', { 'accept-encoding': coding });
+      expect(answer.headers['x-platform-policy-violations']).toBe(DENIAL);
+      if (mode === 'enforce') {
+        expect([answer.status, answer.headers['content-type']]).toEqual([403, 'application/json']);
+        expect(answer.headers).not.toHaveProperty('content-encoding');
+        expect(answer.headers).not.toHaveProperty('etag');
+        expect(JSON.parse(answer.body.toString())).toMatchObject({ violations: [DENIAL] });
+      } else {
+        expect([answer.status, answer.body.equals(body)]).toEqual([200, true]);
+        expect(answer.headers['content-encoding']).toBe(coding);
+      }
+    });
+
     test('of a request passes byte by byte', async () => {
       let got: unknown;
       play = (request, response) =>
@@ -86,6 +105,63 @@ describe.each(MODES)('bodies and their frames, in mode %s', (mode) => {
     await ask('GET', { 'accept-encoding': 'br;q=0.5, gzip' });
     await ask('GET');
     expect(seen).toEqual(['br;q=0.5, gzip', undefined]);
+  });
+
+  test.each([
+    ['HEAD', 200],
+    ['GET', 204],
+    ['GET', 304],
+    ['GET', 404],
+    ['DELETE', 500],
+    ['POST', 302],
+  ])(
+    'a denied answer to %s with status %i is 403 in enforce, and itself in track',
+    async (method, status) => {
+      rig.reports = BREAKS;
+      play = (_request, response) =>
+        response.writeHead(status, { location: '/away', 'last-modified': 'x' }).end();
+      const answer = await ask(method);
+      expect(answer.headers['x-platform-policy-violations']).toBe(DENIAL);
+      expect(answer.status).toBe(mode === 'enforce' ? 403 : status);
+      expect(answer.headers.location).toBe(mode === 'enforce' ? undefined : '/away');
+      expect(answer.body.length > 0).toBe(mode === 'enforce' && method !== 'HEAD');
+      expect(await rig.completed(1)).toMatchObject([{ outcome: 'deny', upstreamStatusCode: status }]);
+    },
+  );
+
+  test('a denied answer with trailers gives none of them in enforce', async () => {
+    rig.reports = BREAKS;
+    play = (_request, response) => {
+      response.writeHead(200, { trailer: 'X-Sum' });
+      response.write('counted');
+      response.addTrailers({ 'X-Sum': '7' });
+      response.end();
+    };
+    const { status, headers, trailers } = await ask('GET');
+    expect([status, trailers]).toEqual(mode === 'enforce' ? [403, {}] : [200, { 'x-sum': '7' }]);
+    expect(headers.trailer).toBe(mode === 'enforce' ? undefined : 'X-Sum');
+  });
+
+  test('early hints pass before a denial, without what the agent reports in them', async () => {
+    rig.reports = BREAKS;
+    play = (_request, response) => {
+      response.writeEarlyHints({ link: '</style.css>; rel=preload', 'x-platform-tools-called': 'a' }, () =>
+        response.end('x'),
+      );
+    };
+    const hints: IncomingHttpHeaders[] = [];
+    const status = await new Promise((resolve, reject) => {
+      const request = httpRequest(rig.url, { agent: false }, (response) =>
+        resolve(response.resume().statusCode),
+      );
+      request
+        .on('information', ({ headers }) => hints.push(headers))
+        .on('error', reject)
+        .end();
+    });
+    expect(status).toBe(mode === 'enforce' ? 403 : 200);
+    expect(hints).toMatchObject([{ link: '</style.css>; rel=preload' }]);
+    expect(hints[0]).not.toHaveProperty('x-platform-tools-called');
   });
 
   test('HEAD has the length of the answer that GET would have, and no body', async () => {

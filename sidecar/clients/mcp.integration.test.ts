@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
@@ -10,7 +10,14 @@ import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { LoggingMessageNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
-import { MODES, startServedRig, type Mode, type ServedRig } from '../../testing/client-rig.ts';
+import {
+  BREAKS,
+  DENIAL,
+  inEachSetting,
+  KEEPS,
+  type ServedRig,
+  type Setting,
+} from '../../testing/client-rig.ts';
 import { until } from '../../testing/proxy-rig.ts';
 
 /** The progress that the client has heard of. */
@@ -97,14 +104,10 @@ const TRANSPORTS = {
   },
 };
 
-const CASES = MODES.flatMap((mode) =>
-  (Object.keys(TRANSPORTS) as (keyof typeof TRANSPORTS)[]).map((name): [keyof typeof TRANSPORTS, Mode] => [
-    name,
-    mode,
-  ]),
-);
+for (const name of Object.keys(TRANSPORTS) as (keyof typeof TRANSPORTS)[])
+  inEachSetting(`the MCP client over ${name}`, (setting) => suite(name, setting));
 
-describe.each(CASES)('the MCP client over %s, in mode %s', (name, mode) => {
+function suite(name: keyof typeof TRANSPORTS, { mode, serve }: Setting): void {
   let served: Served;
   let rig: ServedRig;
   let client: Client;
@@ -123,7 +126,7 @@ describe.each(CASES)('the MCP client over %s, in mode %s', (name, mode) => {
     heard = [];
     streams = new Set();
     served = TRANSPORTS[name].serve();
-    rig = await startServedRig(play, { mode });
+    rig = await serve(play);
     client = new Client({ name: 'a-client', version: '1.0.0' });
     await client.connect(TRANSPORTS[name].connect(rig.url));
   });
@@ -173,4 +176,25 @@ describe.each(CASES)('the MCP client over %s, in mode %s', (name, mode) => {
       Array.from({ length: 20 }, (_, n) => [{ type: 'text', text: `counted to ${n} – “done”` }]),
     );
   });
-});
+
+  test('is told in this mode’s way that the call of a tool is denied, and goes on after it', async () => {
+    const call = (n: number) => client.callTool({ name: 'count_to', arguments: { n } });
+    const counted = (n: number) => ({ content: [{ type: 'text', text: `counted to ${n} – “done”` }] });
+    expect(await call(1)).toMatchObject(counted(1));
+    rig.reports = BREAKS;
+    if (mode === 'enforce' && name === 'SSE')
+      // What the tool gave travels on a stream that was judged when it began: enforce cannot stop it, and may tell too.
+      await call(2).catch((error: unknown) => expect(String(error)).toContain('PolicyViolation'));
+    else if (mode === 'enforce') await expect(call(2)).rejects.toThrow(/PolicyViolation/);
+    else expect(await call(2)).toMatchObject(counted(2));
+    rig.reports = KEEPS;
+    expect(await call(3)).toMatchObject(counted(3));
+    const posts = (await rig.completed(4)).filter(({ method }) => method === 'POST').slice(-3);
+    expect(posts.map(({ outcome, blocked }) => [outcome, blocked])).toEqual([
+      ['allow', undefined],
+      ['deny', mode === 'enforce' ? true : undefined],
+      ['allow', undefined],
+    ]);
+    expect(posts[1]?.policyViolations).toEqual([DENIAL]);
+  });
+}

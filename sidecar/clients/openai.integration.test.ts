@@ -3,13 +3,13 @@ import { readFileSync } from 'node:fs';
 import type { Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import OpenAI from 'openai';
 import { parseManifest } from '../../core/manifest/parse-manifest.ts';
 import { startAgent, type RunningAgent } from '../../examples/agents/agent.ts';
 import type { Fault } from '../../examples/agents/faults.ts';
 import { silentLogger } from '../../runtime/logger.ts';
-import { MODES, startClientRig, type ClientRig } from '../../testing/client-rig.ts';
+import { inEachSetting, type ClientRig, type Setting } from '../../testing/client-rig.ts';
 import { until } from '../../testing/proxy-rig.ts';
 
 const FOLDER = join(import.meta.dirname, '../../examples/agents/compliant');
@@ -19,7 +19,20 @@ const MODEL = 'gpt-4o-mini';
 /** What the agent says of each request, as the ring must have it. */
 const GUARDRAILS = ['topic-filter', 'prompt-injection', 'pii-detector', 'toxicity-filter'];
 
-describe.each(MODES)('the OpenAI client, in mode %s', (mode) => {
+/** A tool that the client runs itself. */
+const TOOLS: OpenAI.ChatCompletionTool[] = [
+  {
+    type: 'function',
+    function: {
+      name: 'get_weather',
+      parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+    },
+  },
+];
+
+inEachSetting('the OpenAI client', suite, MANIFEST);
+
+function suite({ mode, before }: Setting): void {
   let agent: RunningAgent;
   let rig: ClientRig;
   let client: OpenAI;
@@ -47,7 +60,7 @@ describe.each(MODES)('the OpenAI client, in mode %s', (mode) => {
       env: { OPENAI_API_KEY: 'built-in' },
       logger: silentLogger,
     });
-    rig = await startClientRig(`http://127.0.0.1:${agent.port}`, { mode, manifest: MANIFEST });
+    rig = await before(`http://127.0.0.1:${agent.port}`);
     client = new OpenAI({ apiKey: 'k', baseURL: `${rig.url}/v1`, maxRetries: 0 });
     subscribe('http.server.request.start', watch);
   });
@@ -138,20 +151,11 @@ describe.each(MODES)('the OpenAI client, in mode %s', (mode) => {
   });
 
   test('calls a tool of its own, in one answer and in a stream', async () => {
-    const tools: OpenAI.ChatCompletionTool[] = [
-      {
-        type: 'function',
-        function: {
-          name: 'get_weather',
-          parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
-        },
-      },
-    ];
     const question: OpenAI.ChatCompletionMessageParam = {
       role: 'user',
       content: 'What is the weather in Paris',
     };
-    const request = { model: MODEL, tools, messages: [question] };
+    const request = { model: MODEL, tools: TOOLS, messages: [question] };
     const first = await client.chat.completions.create(request);
     const call = first.choices[0]?.message.tool_calls?.[0];
     expect(call).toMatchObject({
@@ -185,10 +189,16 @@ describe.each(MODES)('the OpenAI client, in mode %s', (mode) => {
     });
   });
 
-  test.each([false, true])('is told of a denial in this mode’s way (streamed: %s)', async (stream) => {
+  const HELLO = 'Hello! I look after orders and I can calculate.';
+  test.each<[string, Partial<OpenAI.ChatCompletionCreateParams>, string, string | null]>([
+    ['a whole answer', {}, 'Hello', HELLO],
+    ['a stream', { stream: true }, 'Hello', HELLO],
+    ['a call of a tool', { tools: TOOLS }, 'What is the weather in Paris', null],
+    ['a streamed call of a tool', { tools: TOOLS, stream: true }, 'What is the weather in Paris', null],
+  ])('is told in this mode’s way that %s is denied', async (_what, params, content, said) => {
     faults.add('pii-only-for-long-messages');
     const asked = client.chat.completions
-      .create({ model: MODEL, stream, messages: [{ role: 'user', content: 'Hello' }] })
+      .create({ model: MODEL, messages: [{ role: 'user', content }], ...params })
       .withResponse();
     const violations = 'pii_detector_not_invoked';
     if (mode === 'enforce') {
@@ -197,9 +207,7 @@ describe.each(MODES)('the OpenAI client, in mode %s', (mode) => {
     } else {
       const { response, data } = await asked;
       expect(response.headers.get('x-platform-policy-violations')).toBe(violations);
-      if ('controller' in data)
-        for await (const chunk of data) expect(chunk.object).toBe('chat.completion.chunk');
-      else expect(data.choices[0]?.message.content).toBe('Hello! I look after orders and I can calculate.');
+      expect(await messageIn(data)).toEqual({ content: said, calls: said === null ? ['get_weather'] : [] });
     }
     expect(await rig.completed(1)).toMatchObject([
       {
@@ -211,4 +219,18 @@ describe.each(MODES)('the OpenAI client, in mode %s', (mode) => {
       },
     ]);
   });
-});
+}
+
+/** What a client makes of an answer, whole or streamed. */
+async function messageIn(
+  data: OpenAI.ChatCompletion | AsyncIterable<OpenAI.ChatCompletionChunk>,
+): Promise<{ content: string | null; calls: string[] }> {
+  const parts: { content?: string | null; tool_calls?: { function?: { name?: string } }[] }[] = [];
+  if ('choices' in data) parts.push(data.choices[0]?.message as (typeof parts)[0]);
+  else for await (const { choices } of data) parts.push(choices[0]?.delta ?? {});
+  const calls = parts.flatMap(({ tool_calls }) => tool_calls ?? []);
+  return {
+    content: parts.map(({ content }) => content ?? '').join('') || null,
+    calls: calls.flatMap((call) => call.function?.name ?? []),
+  };
+}

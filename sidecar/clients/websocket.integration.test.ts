@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { IncomingMessage } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { WebSocket, WebSocketServer, type RawData } from 'ws';
-import { MODES, startServedRig, type ServedRig } from '../../testing/client-rig.ts';
+import { BREAKS, DENIAL, inEachSetting, type ServedRig } from '../../testing/client-rig.ts';
 
 const MEGABYTE = 1024 * 1024;
 
@@ -12,16 +14,24 @@ async function nextMessage(socket: WebSocket): Promise<{ bytes: Buffer; isBinary
   return { bytes: Buffer.concat([data].flat() as Buffer[]), isBinary };
 }
 
-describe.each(MODES)('the ws client, in mode %s', (mode) => {
+inEachSetting('the ws client', ({ mode, serve }) => {
   let rig: ServedRig;
   let server: WebSocketServer;
   let client: WebSocket;
   /** The agent's end of the connection. */
   let agentEnd: WebSocket;
 
+  /** The agent reports in the head of its switch. */
+  function serveSockets(options: { perMessageDeflate?: boolean } = {}): void {
+    server = new WebSocketServer({ server: rig.server, ...options });
+    server.on('headers', (head) => {
+      for (const [name, value] of Object.entries(rig.reports)) head.push(`${name}: ${value}`);
+    });
+  }
+
   /** An agent that echoes. */
   async function connect(options: { perMessageDeflate?: boolean } = {}): Promise<void> {
-    server = new WebSocketServer({ server: rig.server, ...options });
+    serveSockets(options);
     const accepted = once(server, 'connection') as Promise<[WebSocket]>;
     client = new WebSocket(`${rig.url.replace('http', 'ws')}/chat?x=1`, options);
     [[agentEnd]] = await Promise.all([accepted, once(client, 'open')]);
@@ -29,7 +39,7 @@ describe.each(MODES)('the ws client, in mode %s', (mode) => {
   }
 
   beforeEach(async () => {
-    rig = await startServedRig((_request, response) => void response.writeHead(426).end(), { mode });
+    rig = await serve((_request, response) => void response.writeHead(426).end());
   });
   afterEach(async () => {
     client.terminate();
@@ -50,11 +60,11 @@ describe.each(MODES)('the ws client, in mode %s', (mode) => {
       const { bytes, isBinary } = await echo;
       expect({ isBinary, isSame: bytes.equals(sent) }).toEqual({ isBinary: true, isSame: true });
     }
-    const text = '–ü😀x'.repeat(100_000);
+    const words = '–ü😀x'.repeat(100_000);
     const echo = nextMessage(client);
-    client.send(text);
+    client.send(words);
     const { bytes, isBinary } = await echo;
-    expect({ isBinary, isSame: bytes.toString() === text }).toEqual({ isBinary: false, isSame: true });
+    expect({ isBinary, isSame: bytes.toString() === words }).toEqual({ isBinary: false, isSame: true });
   });
 
   test('sends megabytes both ways at once, in order', async () => {
@@ -102,7 +112,15 @@ describe.each(MODES)('the ws client, in mode %s', (mode) => {
       [code, reason],
       [code, reason],
     ]);
-    expect(await rig.completed(1)).toMatchObject([{ method: 'GET', path: '/chat', statusCode: 101 }]);
+    expect(await rig.completed(1)).toMatchObject([
+      {
+        method: 'GET',
+        path: '/chat',
+        statusCode: 101,
+        outcome: 'allow',
+        guardrailsInvoked: ['pii-detector'],
+      },
+    ]);
   });
 
   test('that is cut off is cut off at the agent', async () => {
@@ -110,5 +128,36 @@ describe.each(MODES)('the ws client, in mode %s', (mode) => {
     const ended = once(agentEnd, 'close') as Promise<[number]>;
     client.terminate();
     expect((await ended)[0]).toBe(1006);
+  });
+
+  test('whose switch is denied gets 403 in enforce, and the agent sees its end; in track it goes on', async () => {
+    rig.reports = BREAKS;
+    if (mode === 'track') {
+      await connect();
+      const echo = nextMessage(client);
+      client.send('hello');
+      expect(String((await echo).bytes)).toBe('hello');
+      client.close();
+    } else {
+      serveSockets();
+      const agentEnded = once(server, 'connection').then(([socket]) => once(socket as WebSocket, 'close'));
+      client = new WebSocket(`${rig.url.replace('http', 'ws')}/chat`);
+      const [, answer] = (await once(client, 'unexpected-response')) as [unknown, IncomingMessage];
+      expect([answer.statusCode, answer.headers['x-platform-policy-violations']]).toEqual([403, DENIAL]);
+      expect(JSON.parse(await text(answer))).toMatchObject({
+        error: 'PolicyViolation',
+        violations: [DENIAL],
+      });
+      await agentEnded;
+      client.on('error', () => undefined);
+    }
+    expect(await rig.completed(1)).toMatchObject([
+      {
+        statusCode: mode === 'track' ? 101 : 403,
+        upstreamStatusCode: 101,
+        outcome: 'deny',
+        policyViolations: [DENIAL],
+      },
+    ]);
   });
 });
