@@ -73,11 +73,11 @@ export interface Setting {
   mode: Mode;
   engine: (typeof ENGINES)[number];
   /** The sidecar's variables for both. */
-  env(): Promise<Record<string, string>>;
+  env: () => Promise<Record<string, string>>;
   /** A sidecar before the agent at this address. */
-  before(agentUrl: string): Promise<ClientRig>;
+  before: (agentUrl: string) => Promise<ClientRig>;
   /** A sidecar before an agent that this handler plays. */
-  serve(handler: RequestListener): Promise<ServedRig>;
+  serve: (handler: RequestListener) => Promise<ServedRig>;
 }
 
 /** Runs a suite in each mode with each engine; the real one is started once in a test file. */
