@@ -41,18 +41,18 @@ describe('a request passes', () => {
     ],
     [
       'with a length',
-      line({ rawHeaders: ['content-length', '5'] }),
-      { path: '/a?b=1', host: null, body: 'sized' },
+      line({ rawHeaders: ['Host', 'shop.test', 'content-length', '5'] }),
+      { path: '/a?b=1', host: 'shop.test', body: 'sized' },
     ],
     [
       'with a length of nothing',
-      line({ rawHeaders: ['content-length', '0'] }),
-      { path: '/a?b=1', host: null, body: 'none' },
+      line({ rawHeaders: ['Host', '[::1]:80', 'content-length', '0'] }),
+      { path: '/a?b=1', host: '[::1]:80', body: 'none' },
     ],
     [
       'chunked',
-      line({ rawHeaders: ['Transfer-Encoding', 'Chunked'] }),
-      { path: '/a?b=1', host: null, body: 'chunked' },
+      line({ rawHeaders: ['Host', 'a', 'Transfer-Encoding', 'Chunked'] }),
+      { path: '/a?b=1', host: 'a', body: 'chunked' },
     ],
   ])('%s', (_title, request, expected) => {
     expect(frame(request)).toEqual({ ok: true, ...expected });
@@ -62,6 +62,15 @@ describe('a request passes', () => {
 describe('a request is refused', () => {
   test.each([
     ['with two Host headers', line({ rawHeaders: ['Host', 'a', 'hOST', 'a'] }), 400],
+    ['without Host', line({ rawHeaders: [] }), 400],
+    ['with a Host that is none', line({ rawHeaders: ['Host', 'a, b'] }), 400],
+    ['with a fragment', line({ target: '/a#b' }), 400],
+    ['with a Host in its target that is none', line({ target: 'http://a b/' }), 400],
+    [
+      'with a length beyond counting',
+      line({ rawHeaders: ['Host', 'a', 'Content-Length', '9007199254740993'] }),
+      413,
+    ],
     ['of HTTP/0.9', line({ httpVersion: '0.9' }), 505],
     ['of HTTP/2.0', line({ httpVersion: '2.0' }), 505],
     [
@@ -69,10 +78,19 @@ describe('a request is refused', () => {
       line({ httpVersion: '1.0', rawHeaders: ['Transfer-Encoding', 'chunked'] }),
       400,
     ],
-    ['with another coding before chunked', line({ rawHeaders: ['Transfer-Encoding', 'gzip, chunked'] }), 501],
+    [
+      'with another coding before chunked',
+      line({ rawHeaders: ['Host', 'a', 'Transfer-Encoding', 'gzip, chunked'] }),
+      501,
+    ],
+    [
+      'chunked behind what only looks like a blank',
+      line({ rawHeaders: ['Host', 'a', 'Transfer-Encoding', '\xa0chunked'] }),
+      501,
+    ],
     [
       'chunked twice',
-      line({ rawHeaders: ['Transfer-Encoding', 'chunked', 'Transfer-Encoding', 'chunked'] }),
+      line({ rawHeaders: ['Host', 'a', 'Transfer-Encoding', 'chunked', 'Transfer-Encoding', 'chunked'] }),
       501,
     ],
     ['for * by another method', line({ target: '*' }), 400],

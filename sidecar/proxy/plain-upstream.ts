@@ -26,7 +26,9 @@ export function createPlainUpstream({ url, timeoutMs }: UpstreamOptions): Upstre
       const path = request.path === '*' ? '*' : prefix + request.path;
       const headers = request.chunked
         ? [...request.headers, 'Transfer-Encoding', 'chunked']
-        : request.headers;
+        : [...request.headers];
+      // What came in HTTP/1.0 may have none, and goes on in HTTP/1.1, which must.
+      if (headers[0] !== 'Host') headers.unshift('Host', url.host);
       const options = {
         agent,
         method: request.method,

@@ -127,6 +127,17 @@ describe('a request passes', () => {
     expect((await ask(rig.port, { method: 'OPTIONS', path: '*' })).body).toBe('OPTIONS *');
   });
 
+  test.each(['GET /', 'OPTIONS *'])(
+    'without a Host in HTTP/1.0, and the agent is given its own: %s',
+    async (line) => {
+      rig = await startRig((request, response) => response.end(request.headers.host));
+      const { port } = rig.agent.address() as AddressInfo;
+      expect(await askRaw(rig.port, `${line} HTTP/1.0\r\n\r\n`)).toMatch(
+        new RegExp(`\r\n127.0.0.1:${port}$`),
+      );
+    },
+  );
+
   test('in absolute form, normalised', async () => {
     rig = await startRig((request, response) => response.end(`${request.url} ${request.headers.host}`));
     const text = await askRaw(

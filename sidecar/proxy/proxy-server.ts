@@ -27,6 +27,8 @@ const SERVER_OPTIONS = {
   keepAliveTimeout: 75_000,
   keepAlive: true,
   keepAliveInitialDelay: 60_000,
+  // Looked at in `frame`: where Node refuses for itself it goes on with what follows on the connection.
+  requireHostHeader: false,
 } as const;
 
 /** Looking for connections that became idle while the server stops. */
@@ -43,7 +45,8 @@ export async function startProxyServer(
   /** The newest request of each connection; null: it was refused, and the connection ends with its answer. */
   const newest = new WeakMap<Duplex, Exchange | null>();
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
-    newest.set(request.socket, pass(context, request, response));
+    // Nothing after a refused request is one: where that one ended is what nobody can know.
+    if (newest.get(request.socket) !== null) newest.set(request.socket, pass(context, request, response));
   };
   const server = createServer(SERVER_OPTIONS, onRequest);
   // Headers beyond the limit would be dropped without a word; their size is limited anyway.
