@@ -5,6 +5,7 @@ import type { SecretFacts } from '../core/facts/facts.ts';
 import { referenceMistake } from '../core/manifest/reference-problems.ts';
 import { functionValue, referenceOf, secretVariable } from '../core/manifest/references.ts';
 import type { Reference, ReferenceFunction } from '../core/manifest/references.ts';
+import { inTurn, LATE } from './in-turn.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -18,7 +19,8 @@ export interface ReferenceSources {
   now: () => Date;
 }
 
-export type Resolved = { ok: true; value: string } | { ok: false; reason: string };
+/** `isLate`: the folder that holds it does not answer, so that nobody knows. */
+export type Resolved = { ok: true; value: string } | { ok: false; reason: string; isLate?: true };
 
 /** Bytes of one referenced file; a prompt or a key is far smaller. */
 const MAX_FILE_BYTES = 1024 * 1024;
@@ -50,8 +52,11 @@ function fromVariable(name: string, env: Environment, reason: string): Resolved 
 
 async function fromFile(name: string, folder: string | null): Promise<Resolved> {
   if (folder === null) return { ok: false, reason: `the file ${name} cannot be seen from here` };
-  const path = await insideFolder(folder, name);
-  const value = path === null ? null : await textOf(path);
+  const value = await inTurn(folder, async () => {
+    const path = await insideFolder(folder, name);
+    return path === null ? null : textOf(path);
+  });
+  if (value === LATE) return late(`the file ${name}`);
   return value === null
     ? { ok: false, reason: `the file ${name} cannot be read inside the manifest's folder` }
     : { ok: true, value };
@@ -62,12 +67,17 @@ async function fromSecret(name: string, { env, secretDir }: ReferenceSources): P
     const variable = secretVariable(name);
     return fromVariable(variable, env, `the secret ${name} is not there: ${variable} is not set`);
   }
-  const value = await textOf(join(secretDir, name));
+  const value = await inTurn(secretDir, () => textOf(join(secretDir, name)));
+  if (value === LATE) return late(`the secret ${name}`);
   // Whoever writes a secret with an editor or echo ends it with a line feed that is no part of it.
   const secret = value?.replace(/\r?\n$/, '') ?? '';
   return secret === ''
     ? { ok: false, reason: `the secret ${name} is not there: no such file in PLATFORM_SECRET_DIR` }
     : { ok: true, value: secret };
+}
+
+function late(what: string): Resolved {
+  return { ok: false, reason: `${what} cannot be read in time`, isLate: true };
 }
 
 async function textOf(path: string): Promise<string | null> {
@@ -108,20 +118,28 @@ async function isReadable(folder: string, name: string): Promise<boolean> {
   );
 }
 
-/** `facts.files`: each `$file:` path to whether this process can read it inside the manifest's folder. */
+/**
+ * `facts.files`: each `$file:` path to whether this process can read it inside the manifest's folder. Nothing is said of
+ * one that does not come in time.
+ */
 export async function readableFiles(
   folder: string,
   references: readonly Reference[],
 ): Promise<ReadonlyMap<string, 'readable' | 'unreadable'>> {
   const names = [...new Set(references.filter(({ kind }) => kind === 'file').map(({ name }) => name))];
-  const entries = names.map(async (name) => {
-    const state = (await isReadable(folder, name)) ? ('readable' as const) : ('unreadable' as const);
-    return [name, state] as const;
-  });
-  return new Map(await Promise.all(entries));
+  const files = new Map<string, 'readable' | 'unreadable'>();
+  const look = async (name: string): Promise<void> => {
+    const readable = await inTurn(folder, () => isReadable(folder, name));
+    if (readable !== LATE) files.set(name, readable ? 'readable' : 'unreadable');
+  };
+  await Promise.all(names.map(look));
+  return files;
 }
 
-/** `facts.secrets`: which `$secret:` names the backend has; the backend is `file` where a folder is given, else `env`. */
+/**
+ * `facts.secrets`: which `$secret:` names the backend has; the backend is `file` where a folder is given, else `env`, and
+ * `none` while the folder does not answer.
+ */
 export async function foundSecrets(
   env: Environment,
   secretDir: string | null,
@@ -132,6 +150,7 @@ export async function foundSecrets(
   const resolved = await Promise.all(
     names.map(async (name) => ({ name, ...(await resolveReference(`$secret:${name}`, sources)) })),
   );
+  if (resolved.some((each) => !each.ok && each.isLate)) return { backend: 'none' };
   const found = new Set(resolved.filter(({ ok }) => ok).map(({ name }) => name));
   return { backend: secretDir === null ? 'env' : 'file', found };
 }
