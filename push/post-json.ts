@@ -1,4 +1,9 @@
-import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
+import {
+  request as httpRequest,
+  type Agent,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+} from 'node:http';
 import { request as httpsRequest } from 'node:https';
 
 /** The answer to a reply is a few proofs at most; more than this is cut off as an error. */
@@ -6,7 +11,8 @@ const MAX_REPLY_BYTES = 256 * 1024;
 
 export interface PostRequest {
   url: URL;
-  bearer: string;
+  /** null: the request carries no credential. */
+  bearer: string | null;
   /** JSON text, or null for a POST without a body. */
   body: string | null;
   /** PEM; null: the certificates that Node.js trusts. */
@@ -14,6 +20,10 @@ export interface PostRequest {
   /** For the whole exchange, a dripping reply included. */
   timeoutMs: number;
   signal: AbortSignal;
+  /** Keeps connections for the next request; without one each request has its own. */
+  agent?: Agent;
+  /** The exchange does not keep the process alive. */
+  isBackground?: boolean;
 }
 
 export interface PostReply {
@@ -22,7 +32,7 @@ export interface PostReply {
   body: string;
 }
 
-/** One POST on a connection of its own. Rejects when there is no whole answer; redirects are not followed. */
+/** One POST. Rejects when there is no whole answer; redirects are not followed. */
 export async function postJson(post: PostRequest): Promise<PostReply> {
   const timeout = AbortSignal.timeout(post.timeoutMs);
   try {
@@ -38,11 +48,11 @@ function exchange(post: PostRequest, signal: AbortSignal): Promise<PostReply> {
   const body = post.body ?? '';
   const options = {
     method: 'POST',
-    // A pooled socket would idle for a whole interval and be dead when it is needed.
-    agent: false,
+    // A pooled socket would idle for a whole interval of heartbeats and be dead when it is needed.
+    agent: post.agent ?? (false as const),
     signal,
     headers: {
-      authorization: `Bearer ${post.bearer}`,
+      ...(post.bearer === null ? {} : { authorization: `Bearer ${post.bearer}` }),
       accept: 'application/json',
       'content-length': Buffer.byteLength(body),
       ...(post.body === null ? {} : { 'content-type': 'application/json' }),
@@ -56,6 +66,7 @@ function exchange(post: PostRequest, signal: AbortSignal): Promise<PostReply> {
       post.url.protocol === 'https:'
         ? httpsRequest(post.url, post.ca === null ? options : { ...options, ca: post.ca }, onResponse)
         : httpRequest(post.url, options, onResponse);
+    if (post.isBackground === true) request.once('socket', (socket) => socket.unref());
     request.on('error', reject);
     request.end(body);
   });

@@ -4,7 +4,7 @@ import Pool from 'undici/lib/dispatcher/pool.js';
 import type { PolicyAnswer } from '../../core/policy/engine.ts';
 import { denyPathOf } from '../../core/policy/package-name.ts';
 import type { PolicyInput } from '../../core/policy/policy-input.ts';
-import { parseDenials } from './parse-denials.ts';
+import { parseDenials } from '../../core/policy/parse-denials.ts';
 
 /** A policy engine over HTTP, asked on connections that are kept. */
 export interface OpaEngine {

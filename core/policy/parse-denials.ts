@@ -1,4 +1,4 @@
-import type { PolicyAnswer } from '../../core/policy/engine.ts';
+import type { PolicyAnswer } from './engine.ts';
 
 /** An engine with rules of its own may say much; what it says ends up in headers, logs and reports. */
 const MAX_REASONS = 100;

@@ -1,0 +1,249 @@
+import { execFile } from 'node:child_process';
+import type { IncomingMessage } from 'node:http';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { BehavioralEvent, EventBatch } from '../core/behavior/audit-entry.ts';
+import { EVENT_BATCH_LIMITS, parseEventBatch } from '../core/behavior/parse-event-batch.ts';
+import { TestServers } from '../testing/sockets.ts';
+import { createEventClient, type EventClient, type EventClientOptions } from './event-client.ts';
+
+const servers = new TestServers();
+let bodies: string[];
+let connections: Set<unknown>;
+let status: number;
+let log: unknown[][];
+let client: EventClient;
+let port: number;
+
+const logger = {
+  warn: (...entry: unknown[]) => void log.push(entry),
+  info: () => undefined,
+  debug: () => undefined,
+};
+
+async function read(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString();
+}
+
+beforeEach(async () => {
+  [bodies, connections, status, log] = [[], new Set(), 200, []];
+  port = await servers.http((request, response) => {
+    connections.add(request.socket);
+    void read(request).then((body) => {
+      bodies.push(`${request.method} ${request.url} ${request.headers['content-type']} ${body}`);
+      response.writeHead(status, { 'content-type': 'application/json' }).end('{"found":true}');
+    });
+  });
+});
+afterEach(async () => {
+  await client.close(0);
+  await servers.close();
+});
+
+function aClient(overrides: Partial<EventClientOptions> = {}): EventClient {
+  client = createEventClient({
+    url: new URL(`http://127.0.0.1:${port}`),
+    agentName: 'shop',
+    logger,
+    ...overrides,
+  });
+  return client;
+}
+
+const tool = (name: string): BehavioralEvent => ({ type: 'tool', name });
+const batches = (): EventBatch[] =>
+  bodies.map((line) => {
+    const parsed = parseEventBatch(JSON.parse(line.replace(/^POST \/events application\/json /, '')));
+    if (!parsed.ok) throw new Error(JSON.stringify(parsed.errors));
+    return parsed.value;
+  });
+
+describe('events', () => {
+  test('of one turn go out in one batch for each request', async () => {
+    const { send, flush, counts } = bound(aClient());
+    expect([send('a', [tool('x')]), send('b', [tool('y')]), send('a', [tool('z')])]).toEqual([
+      true,
+      true,
+      true,
+    ]);
+    expect(counts()).toEqual({ delivered: 0, dropped: 0, queued: 3 });
+    await flush();
+    expect(batches()).toEqual([
+      { requestId: 'a', agentName: 'shop', events: [tool('x'), tool('z')] },
+      { requestId: 'b', agentName: 'shop', events: [tool('y')] },
+    ]);
+    expect(counts()).toEqual({ delivered: 3, dropped: 0, queued: 0 });
+  });
+
+  test('below a path of the sidecar go there', async () => {
+    const { send, flush } = bound(aClient({ url: new URL(`http://127.0.0.1:${port}/platform`) }));
+    send('a', [tool('x')]);
+    await flush();
+    expect(bodies[0]).toMatch(/^POST \/platform\/events /);
+  });
+
+  test('keep their connections', async () => {
+    const { send, flush } = bound(aClient());
+    for (let n = 0; n < 20; n += 1) {
+      send(`r${n}`, [tool('x')]);
+      await flush();
+    }
+    expect([bodies.length, connections.size]).toEqual([20, 1]);
+  });
+
+  test('that are more than 500 go in several batches', async () => {
+    const { send, flush, counts } = bound(aClient({ maxQueued: 2000 }));
+    send(
+      'a',
+      Array.from({ length: 1201 }, (_, at) => tool(`t${at}`)),
+    );
+    await flush(5000);
+    expect(
+      batches()
+        .map(({ events }) => events.length)
+        .sort(),
+    ).toEqual([201, 500, 500].sort());
+    expect(counts()).toMatchObject({ delivered: 1201, dropped: 0 });
+  });
+
+  test.each([
+    ['of one byte each', 'x'],
+    ['of three bytes each', '語'],
+    ['that JSON escapes', '\u0001'],
+  ])('whose characters are %s stay under 64 KiB a batch', async (_name, character) => {
+    const { send, flush, counts } = bound(aClient());
+    send(
+      'a',
+      Array.from({ length: 400 }, () => tool(character.repeat(499) + '!')),
+    );
+    await flush(5000);
+    const sizes = bodies.map((line) => Buffer.byteLength(line.slice(line.indexOf('{'))));
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(EVENT_BATCH_LIMITS.bytes);
+    expect([batches().flatMap(({ events }) => events).length, counts().delivered]).toEqual([400, 400]);
+  });
+
+  test('of a request that the sidecar no longer knows count as delivered', async () => {
+    status = 202;
+    const { send, flush, counts } = bound(aClient());
+    send('a', [tool('x')]);
+    await flush();
+    expect([counts(), log]).toEqual([{ delivered: 1, dropped: 0, queued: 0 }, []]);
+  });
+});
+
+describe('what is dropped is counted, and nothing throws', () => {
+  const throwing = new Proxy([], {
+    get: () => {
+      throw new Error('trap');
+    },
+  });
+  test.each<[string, unknown, unknown, number]>([
+    ['no request id', undefined, [tool('x')], 1],
+    ['an empty request id', '', [tool('x'), tool('y')], 2],
+    ['a long request id', 'r'.repeat(129), [tool('x')], 1],
+    ['an unknown type', 'a', [tool('x'), { type: 'wish' }], 2],
+    ['a wrong member', 'a', [{ type: 'tool', name: 7 }], 1],
+    ['no list', 'a', undefined, 1],
+    ['a list that throws', 'a', throwing, 1],
+  ])('%s', async (_name, requestId, events, dropped) => {
+    const { send, flush, counts } = bound(aClient());
+    const hostile = send as unknown as (requestId: unknown, events: unknown) => boolean;
+    expect([hostile(requestId, events), hostile(requestId, events)]).toEqual([false, false]);
+    await flush();
+    expect([bodies, counts().dropped, log.map(([message]) => message)]).toEqual([
+      [],
+      2 * dropped,
+      ['events are refused'],
+    ]);
+  });
+
+  test.each([400, 404, 500, 302])('status %i', async (answer) => {
+    status = answer;
+    const { send, flush, counts } = bound(aClient());
+    for (const id of ['a', 'b', 'c']) send(id, [tool('x')]);
+    await flush();
+    expect(counts()).toEqual({ delivered: 0, dropped: 3, queued: 0 });
+    expect(log).toEqual([
+      ['events do not arrive', { url: `http://127.0.0.1:${port}`, reason: `status ${answer}` }],
+    ]);
+  });
+
+  test('a sidecar that is away: one warning per outage', async () => {
+    const gone = await servers.closedPort();
+    const { send, flush, counts } = bound(aClient({ url: new URL(`http://127.0.0.1:${gone}`) }));
+    for (let n = 0; n < 50; n += 1) send(`r${n}`, [tool('x')]);
+    await flush();
+    expect([counts(), log.length]).toEqual([{ delivered: 0, dropped: 50, queued: 0 }, 1]);
+  });
+
+  test('a sidecar that hangs: the queue is bounded, and a batch has a time-out', async () => {
+    const hung = await servers.tcp(() => undefined);
+    const options = { url: new URL(`http://127.0.0.1:${hung}`), timeoutMs: 200, maxQueued: 10 };
+    const { send, flush, counts } = bound(aClient(options));
+    const taken = Array.from({ length: 100 }, (_, n) => send(`r${n}`, [tool('x')]));
+    expect([taken.filter(Boolean).length, counts()]).toEqual([10, { delivered: 0, dropped: 90, queued: 10 }]);
+    await flush(10_000);
+    expect(counts()).toEqual({ delivered: 0, dropped: 100, queued: 0 });
+  });
+
+  test('flush gives up in time', async () => {
+    const hung = await servers.tcp(() => undefined);
+    const { send, flush, counts } = bound(aClient({ url: new URL(`http://127.0.0.1:${hung}`) }));
+    send('a', [tool('x')]);
+    const startedAt = performance.now();
+    await flush(100);
+    expect([performance.now() - startedAt < 1500, counts().queued]).toEqual([true, 1]);
+  });
+
+  test('close drops what is left, and everything after it', async () => {
+    const hung = await servers.tcp(() => undefined);
+    const { send, close, counts } = bound(aClient({ url: new URL(`http://127.0.0.1:${hung}`) }));
+    for (let n = 0; n < 9; n += 1) send(`r${n}`, [tool('x')]);
+    await close(50);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect([send('late', [tool('x')]), counts()]).toEqual([false, { delivered: 0, dropped: 10, queued: 0 }]);
+  });
+});
+
+describe('the process', () => {
+  const run = async (lines: string): Promise<string> => {
+    const program = `
+      import { createEventClient } from ${JSON.stringify(join(import.meta.dirname, 'event-client.ts'))};
+      const logger = { warn() {}, info() {}, debug() {} };
+      const client = createEventClient({ url: new URL(process.argv[1]), logger });
+      client.send('a', [{ type: 'tool', name: 'x' }]);
+      ${lines}`;
+    const { stdout } = await promisify(execFile)(
+      process.execPath,
+      ['--input-type=module', '-e', program, `http://127.0.0.1:${port}`],
+      { timeout: 10_000 },
+    );
+    return stdout;
+  };
+
+  test('is not kept alive by events under way to a sidecar that hangs', async () => {
+    aClient();
+    port = await servers.tcp(() => undefined);
+    expect(await run(`setTimeout(() => console.log('end'), 200);`)).toBe('end\n');
+  });
+
+  test('is kept alive by flush alone, until they have arrived', async () => {
+    aClient();
+    expect(await run(`await client.flush(); console.log(JSON.stringify(client.counts()));`)).toBe(
+      '{"delivered":1,"dropped":0,"queued":0}\n',
+    );
+  });
+});
+
+/** Methods that can be named alone. */
+function bound(of: EventClient): { [K in keyof EventClient]: EventClient[K] } {
+  return {
+    send: (requestId, events) => of.send(requestId, events),
+    flush: (ms) => of.flush(ms),
+    close: (ms) => of.close(ms),
+    counts: () => of.counts(),
+  };
+}
