@@ -8,7 +8,6 @@ import {
   type StreamableHTTPServerTransportOptions,
 } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import type { Check } from '../../core/health/health.ts';
-import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { until } from '../../testing/proxy-rig.ts';
 import { manifestText, startSidecarRig, type SidecarRig } from '../../testing/sidecar-rig.ts';
 import { TestServers } from '../../testing/sockets.ts';
