@@ -124,6 +124,11 @@ export class Exchange implements UpstreamHandler {
     this.#overheadMs = this.#context.clock.monotonicMs() - arrivedAtMs;
   }
 
+  /** Its answer is out, whole. */
+  get isAnswered(): boolean {
+    return this.#input.response.writableFinished;
+  }
+
   onStart(control: UpstreamControl): void {
     this.#control = control;
     if (this.#isOver) control.abort();

@@ -55,11 +55,25 @@ export async function startProxyServer(
     if (frame(lineOf(request)).ok) response.writeContinue();
     onRequest(request, response);
   });
+  /** Node gives the bare socket away though an earlier request of it may still wait for its answer, or be refused. */
+  const isFree = (socket: Duplex): boolean => {
+    const earlier = newest.get(socket);
+    const isFree = earlier === undefined || earlier?.isAnswered === true;
+    if (!isFree) socket.destroy();
+    return isFree;
+  };
   server.on('connect', (_request, socket) => {
     socket.on('error', () => socket.destroy());
-    writeProblem(socket, { status: 405, detail: 'CONNECT is not proxied here', headers: { Allow: METHODS } });
+    if (isFree(socket))
+      writeProblem(socket, {
+        status: 405,
+        detail: 'CONNECT is not proxied here',
+        headers: { Allow: METHODS },
+      });
   });
-  server.on('upgrade', (request, socket, head) => upgrader.handle(request, socket, head));
+  server.on('upgrade', (request, socket, head) => {
+    if (isFree(socket)) upgrader.handle(request, socket, head);
+  });
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     const exchange = newest.get(socket);
     // A client that ends in the middle of what it sends has left.
