@@ -1,4 +1,4 @@
-import { createServer, type Server } from 'node:http';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { PolicyInput } from '../core/policy/policy-input.ts';
 
@@ -12,7 +12,7 @@ export interface FakeEngine {
   /** Connections that it accepted. */
   connections: number;
   /** Decides on one input. Default: `{result: []}`. */
-  reply: Reply | ((input: PolicyInput) => Reply);
+  reply: Reply | ((input: PolicyInput) => Reply | Promise<Reply>);
   /** Status of `GET /health`; `hang`: none comes. */
   health: number | 'hang';
   /** Ends the idle connections, as an engine does that keeps them for a while only. */
@@ -38,9 +38,7 @@ export async function startFakeEngine(reply: FakeEngine['reply'] = { result: [] 
       const { input } = JSON.parse(Buffer.concat(chunks).toString()) as { input: PolicyInput };
       engine.asked.push({ path: request.url ?? '', input });
       const chosen = typeof engine.reply === 'function' ? engine.reply(input) : engine.reply;
-      if (chosen === 'hang') return;
-      if (typeof chosen === 'number') response.writeHead(chosen).end();
-      else response.end('text' in chosen ? String(chosen.text) : JSON.stringify(chosen));
+      void Promise.resolve(chosen).then((reply) => answer(response, reply));
     });
   });
   server.on('connection', (socket: Socket) => {
@@ -66,4 +64,10 @@ export async function startFakeEngine(reply: FakeEngine['reply'] = { result: [] 
     restart: () => listen(port),
   };
   return engine;
+}
+
+function answer(response: ServerResponse, reply: Reply): void {
+  if (reply === 'hang') return;
+  if (typeof reply === 'number') response.writeHead(reply).end();
+  else response.end('text' in reply ? String(reply.text) : JSON.stringify(reply));
 }

@@ -39,8 +39,8 @@ export type PolicyFacts =
   /** No engine is configured. */
   | { state: 'none' }
   | { state: 'unreachable' }
-  /** The engine answers without a result, or does not deny a canary. */
-  | { state: 'not-loaded' }
+  /** The engine answers without a result, or does not deny a canary; then it may deny this and that all the same. */
+  | { state: 'not-loaded'; denials?: readonly string[] }
   | { state: 'answered'; denials: readonly string[] };
 
 /**

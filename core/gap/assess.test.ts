@@ -198,6 +198,7 @@ describe('the policy engine', () => {
     [{ state: 'unreachable' }, '100 A'],
     [{ state: 'answered', denials: [] }, '100 A'],
     [{ state: 'not-loaded' }, '80 B, high policy.not-loaded'],
+    [{ state: 'not-loaded', denials: ['x'] }, '75 B, high policy.not-loaded, low policy.x'],
     [{ state: 'answered', denials: ['x', 'x'] }, '95 A, low policy.x'],
   ])('says %j', (policy, expected) => {
     expect(gapOf(PII, { policy })).toBe(expected);

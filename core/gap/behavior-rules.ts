@@ -33,7 +33,9 @@ export const BEHAVIOR_RULES: readonly GapRule[] = [
   { property: 'policy.<reason>', when: denialWords(), find: findDenials },
   {
     property: 'policy.not-loaded',
-    when: { high: "the policy engine answers without this agent's rules" },
+    when: {
+      high: "the policy engine answers without this agent's rules, or does not deny what they must (asked at the start and every minute)",
+    },
     find: ({ facts }) =>
       facts.policy.state === 'not-loaded'
         ? [
@@ -41,7 +43,7 @@ export const BEHAVIOR_RULES: readonly GapRule[] = [
               severity: 'high',
               property: 'policy.not-loaded',
               description:
-                "The policy engine answers, but this agent's rules are not loaded in it: nothing is enforced.",
+                "The policy engine answers, but does not have this agent's rules, or has those of another manifest: what it allows proves nothing.",
               recommendation:
                 'Generate the rules with `platform generate-policy` and load them into the engine.',
               field: 'spec',
@@ -85,8 +87,8 @@ function severityOfRate(rate: number): Severity | null {
 }
 
 function findDenials({ facts }: RuleInput): Finding[] {
-  if (facts.policy.state !== 'answered') return [];
-  return facts.policy.denials.map((reason) => {
+  const denials = 'denials' in facts.policy ? (facts.policy.denials ?? []) : [];
+  return denials.map((reason) => {
     const known = DENIALS.get(reason);
     return {
       severity: known?.severity ?? 'low',

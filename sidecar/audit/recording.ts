@@ -1,4 +1,5 @@
 import type { AuditEntry, Behavior, Outcome } from '../../core/behavior/audit-entry.ts';
+import { behaviorVersionOf, isCurrent, type BehaviorVersion } from '../../core/behavior/behavior-version.ts';
 import { parseBehaviorHeaders } from '../../core/behavior/parse-behavior-headers.ts';
 import { createUsageReader, type UsageReader } from '../../core/usage/create-usage-reader.ts';
 
@@ -29,6 +30,7 @@ export class Recording {
   #usage: UsageReader | null = null;
   #isComplete = false;
   #outcome: Outcome = 'notEvaluated';
+  #atHead: BehaviorVersion = [];
 
   constructor(options: RecordingOptions) {
     this.#options = options;
@@ -39,8 +41,9 @@ export class Recording {
     return this.#entry;
   }
 
+  /** What comes after the answer has closed is not told: a complete entry changes by events alone. */
   bytesIn(count: number): void {
-    this.#entry.bytesIn += count;
+    if (!this.#isComplete) this.#entry.bytesIn += count;
   }
 
   retried(): void {
@@ -50,6 +53,7 @@ export class Recording {
   head(facts: AnswerFacts): void {
     this.#entry.upstreamStatusCode = facts.statusCode;
     this.#behavior(facts.platform);
+    this.#atHead = behaviorVersionOf(this.#entry);
     const { statusCode, contentType, contentEncoding } = facts;
     const { path, chatPath } = this.#options;
     this.#usage = createUsageReader({ statusCode, contentType, contentEncoding, path, chatPath });
@@ -65,13 +69,20 @@ export class Recording {
     if (this.#usage?.wantsBody) this.#usage.write(chunk);
   }
 
-  /** What the policy engine said to the response head: it knows more than whatever an event said before. */
+  /**
+   * What the policy engine said to the response head: it knows more than whatever an event said before, and less than
+   * one that came while the engine was asked.
+   */
   judged({ outcome, denials }: { outcome: Outcome; denials: readonly string[] }): void {
     this.#outcome = outcome;
     if (outcome !== 'allow' && outcome !== 'deny') return;
-    delete this.#entry.lateDenial;
-    delete this.#entry.policyViolations;
-    if (denials.length > 0) this.#entry.policyViolations = [...denials];
+    const entry = this.#entry;
+    const told = isCurrent(this.#atHead, entry) ? [] : (entry.policyViolations ?? []);
+    const late = told.filter((reason) => !denials.includes(reason));
+    delete entry.lateDenial;
+    delete entry.policyViolations;
+    if (denials.length + late.length > 0) entry.policyViolations = [...denials, ...late];
+    if (late.length > 0) entry.lateDenial = true;
   }
 
   /** The client gets the denial in the answer's place. */

@@ -1,12 +1,13 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { PolicyInput } from '../../core/policy/policy-input.ts';
-import { startFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts';
+import { startFakeEngine, type FakeEngine, type Reply } from '../../testing/fake-engine.ts';
 import { ManualClock } from '../../testing/manual-clock.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import { Breaker } from './breaker.ts';
 import { createOpaEngine, type OpaEngine } from './opa-engine.ts';
 
 const INPUT: PolicyInput = { agent_name: 'shop', request_type: 'llm_call' };
+const LOOK: PolicyInput = { agent_name: 'shop', request_type: 'report' };
 
 let fake: FakeEngine;
 let engine: OpaEngine;
@@ -27,7 +28,7 @@ beforeEach(async () => {
     info: entry('info'),
     debug: () => undefined,
   };
-  breaker = new Breaker({ engine, clock, logger, signal: stopping.signal });
+  breaker = new Breaker({ engine, question: () => LOOK, clock, logger, signal: stopping.signal });
 });
 
 afterEach(async () => {
@@ -80,22 +81,52 @@ test('is closed by a look at the engine’s health every five seconds, never by 
   fake.health = 200;
   second.wake();
   while (breaker.isDown) await new Promise((resolve) => setTimeout(resolve, 2));
-  expect(fake.asked).toHaveLength(5);
+  expect(fake.asked.slice(5)).toMatchObject([{ input: LOOK }]);
   expect(await breaker.evaluate(INPUT)).toEqual({ state: 'answered', denials: ['no'] });
   expect(log).toEqual([down, up]);
   expect(breaker.failOpenSeconds).toBe(10);
 });
 
-test('an engine that is healthy but still hangs costs one more time-out per look, and no more lines', async () => {
+test('an engine that is healthy but still hangs costs no request any more, and no line', async () => {
   fake.reply = 'hang';
   await askTimes(5);
   for (let i = 1; i <= 3; i++) {
     (await clock.nextSleep()).wake();
-    while (breaker.isDown) await new Promise((resolve) => setTimeout(resolve, 2));
-    await askTimes(10);
-    expect(fake.asked).toHaveLength(5 + i);
+    while (fake.asked.length < 5 + i) await new Promise((resolve) => setTimeout(resolve, 2));
+    expect(await askTimes(100)).toEqual(Array(100).fill('unreachable'));
+    expect(fake.asked.slice(5)).toHaveLength(i);
   }
-  expect(log).toEqual([down, up]);
+  expect([breaker.isDown, log]).toEqual([true, [down]]);
+});
+
+test('an engine that is back counts to five again, and the next outage has a warning of its own', async () => {
+  fake.reply = 500;
+  await askTimes(5);
+  fake.reply = { result: [] };
+  (await clock.nextSleep()).wake();
+  while (breaker.isDown) await new Promise((resolve) => setTimeout(resolve, 2));
+  fake.reply = 500;
+  fake.asked.length = 0;
+  await askTimes(20);
+  expect(fake.asked).toHaveLength(5);
+  expect(log).toEqual([down, up, down]);
+});
+
+test('an answer that was under way when it opened does not close it, nor does an engine that has no rules keep it open', async () => {
+  let tell: (reply: Reply) => void = () => undefined;
+  fake.reply = () => new Promise((resolve) => (tell = resolve));
+  const slow = breaker.evaluate(INPUT);
+  while (fake.asked.length === 0) await new Promise((resolve) => setTimeout(resolve, 2));
+  fake.reply = 500;
+  await askTimes(5);
+  tell({ result: [] });
+  expect((await slow).state).toBe('answered');
+  expect(await askTimes(1)).toEqual(['unreachable']);
+  expect(fake.asked).toHaveLength(6);
+  fake.reply = {};
+  (await clock.nextSleep()).wake();
+  while (breaker.isDown) await new Promise((resolve) => setTimeout(resolve, 2));
+  expect(await askTimes(1)).toEqual(['not-loaded']);
 });
 
 test('seconds of an outage count while it lasts, and stay counted', async () => {

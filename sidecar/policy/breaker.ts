@@ -13,6 +13,8 @@ const OPEN: PolicyAnswer = { state: 'unreachable', reason: 'the engine did not a
 
 export interface BreakerOptions {
   engine: Pick<OpaEngine, 'evaluate' | 'isHealthy'>;
+  /** What the engine must answer before requests are put to it again; whatever it says will do. */
+  question: () => PolicyInput;
   clock: Clock;
   logger: Logger;
   /** Ends the looks. */
@@ -21,7 +23,7 @@ export interface BreakerOptions {
 
 /**
  * Keeps requests from waiting for an engine that does not answer: after five failures in a row nobody asks it, until
- * a look in the background finds it healthy. One warning per outage, one line when it is over.
+ * a look in the background finds it healthy and gets an answer of it. One warning per outage, one line when it is over.
  */
 export class Breaker {
   readonly #options: BreakerOptions;
@@ -30,8 +32,6 @@ export class Breaker {
   /** Of the first failure of the outage; null: there is none. */
   #downSinceMs: number | null = null;
   #downMs = 0;
-  /** It was found healthy, but has not answered since: if it fails again the outage was never over. */
-  #isUnproven = false;
 
   constructor(options: BreakerOptions) {
     this.#options = options;
@@ -64,8 +64,7 @@ export class Breaker {
     this.#failures += 1;
     if (this.#downSinceMs === null) {
       this.#downSinceMs = clock.monotonicMs();
-      if (!this.#isUnproven)
-        logger.warn('the policy engine does not answer: requests pass unevaluated', { reason });
+      logger.warn('the policy engine does not answer: requests pass unevaluated', { reason });
     } else logger.debug('the policy engine still does not answer', { reason });
     if (this.#failures < MAX_FAILURES || this.#isOpen) return;
     this.#isOpen = true;
@@ -75,32 +74,34 @@ export class Breaker {
   #answered(): void {
     // An answer that was under way when the breaker opened closes it no more than a client's request does.
     if (this.#isOpen) return;
-    this.#failures = 0;
     this.#recovered();
-    this.#isUnproven = false;
   }
 
   #recovered(): void {
     const { clock, logger } = this.#options;
+    this.#failures = 0;
     if (this.#downSinceMs === null) return;
     const ms = clock.monotonicMs() - this.#downSinceMs;
     this.#downMs += ms;
     this.#downSinceMs = null;
-    if (!this.#isUnproven) logger.info('the policy engine answers again', { seconds: Math.round(ms / 1000) });
+    logger.info('the policy engine answers again', { seconds: Math.round(ms / 1000) });
   }
 
   async #lookOut(): Promise<void> {
-    const { clock, engine, signal } = this.#options;
+    const { clock, signal } = this.#options;
     try {
       do await clock.sleep(LOOK_MS, signal);
-      while (!(await engine.isHealthy()));
+      while (!(await this.#isBack()));
       this.#isOpen = false;
-      // Its health says little of its answers: if the next one fails, that is enough.
-      this.#failures = MAX_FAILURES - 1;
       this.#recovered();
-      this.#isUnproven = true;
     } catch {
       // Woken by its end.
     }
+  }
+
+  /** Its health says little of its answers, and no request should be the one that finds out. */
+  async #isBack(): Promise<boolean> {
+    const { engine, question } = this.#options;
+    return (await engine.isHealthy()) && (await engine.evaluate(question())).state !== 'unreachable';
   }
 }

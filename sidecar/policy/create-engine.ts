@@ -1,4 +1,5 @@
 import type { PolicyEngine } from '../../core/policy/engine.ts';
+import { policyInputOf, type PolicyInput } from '../../core/policy/policy-input.ts';
 import { policyOf, type Policy } from '../../core/policy/policy.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/logger.ts';
@@ -48,7 +49,8 @@ export function createEngine(input: EngineInput): Engine {
 function watchedEngine(input: EngineInput, url: URL, policy: () => Policy): Engine {
   const { config, manifest, logger, clock, signal } = input;
   const engine = createOpaEngine({ url, timeoutMs: config.POLICY_TIMEOUT_MS });
-  const breaker = new Breaker({ engine, clock, logger, signal });
+  const question = (): PolicyInput => policyInputOf(policy());
+  const breaker = new Breaker({ engine, question, clock, logger, signal });
   const canaries = new CanaryWatch({ engine: breaker, policy, clock, logger, signal });
   return {
     policyEngine: breaker,

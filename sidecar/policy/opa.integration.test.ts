@@ -91,8 +91,9 @@ const MANIFEST = plainManifest('corner-shop', [
         ],
       ]);
       expect(await gapOf(before)).toEqual(['policy.not-loaded']);
-      // The canary only reports: what the engine does know is still enforced.
+      // The canary only reports: what the engine does know is still enforced, and in the gap.
       expect((await ask(before.sidecar.proxyPort, { path: '/unsafe' })).status).toBe(403);
+      expect(await gapOf(before)).toEqual(['policy.not-loaded', 'policy.pii_detector_not_invoked']);
     } finally {
       await before.close();
       await stale.close();

@@ -1,4 +1,5 @@
 import type { AuditEntry, Outcome } from '../../core/behavior/audit-entry.ts';
+import { behaviorVersionOf, isCurrent, type BehaviorVersion } from '../../core/behavior/behavior-version.ts';
 import { hasBehavior } from '../../core/behavior/parse-behavior-headers.ts';
 import type { PolicyFacts } from '../../core/facts/facts.ts';
 import type { PolicyAnswer, PolicyEngine } from '../../core/policy/engine.ts';
@@ -59,10 +60,15 @@ export class PolicyDesk {
    * nothing. Resolves with what the engine denies; with what is known where it gives no answer.
    */
   async review(entry: AuditEntry): Promise<readonly string[]> {
-    const known = entry.policyViolations ?? [];
-    if (this.#options.engine === null) return known;
-    const answer = await this.#ask(entry);
-    if (answer.state !== 'answered') return known;
+    if (this.#options.engine === null) return entry.policyViolations ?? [];
+    let asked: BehaviorVersion;
+    let answer: PolicyAnswer;
+    do {
+      asked = behaviorVersionOf(entry);
+      answer = await this.#ask(entry);
+      // More was told meanwhile, by the head or another event: what was true of less is no denial.
+    } while (!isCurrent(asked, entry));
+    if (answer.state !== 'answered') return entry.policyViolations ?? [];
     const before = new Set(entry.policyViolations);
     const added = answer.denials.filter((reason) => !before.has(reason));
     if (added.length > 0) {
@@ -77,7 +83,7 @@ export class PolicyDesk {
     if (this.#options.engine === null) return { state: 'none' };
     const answer = await this.#ask(entries.findLast(tellsBehavior));
     if (answer.state === 'unreachable') return { state: 'unreachable' };
-    return this.#options.isLoaded() ? answer : { state: 'not-loaded' };
+    return this.#options.isLoaded() ? answer : { ...answer, state: 'not-loaded' };
   }
 
   #ask(entry: AuditEntry | undefined): PolicyAnswer | Promise<PolicyAnswer> {
