@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -61,6 +62,25 @@ describe('a process of the demo', () => {
     const pid = Number(readFileSync(pidFile(), 'utf8'));
     await children.close();
     expect([isAlive(pid), crashes]).toEqual([false, []]);
+  });
+
+  test('ends by itself when the demo is killed and cannot end it', async () => {
+    const program = join(folder, 'program.mjs');
+    writeFileSync(program, WRITE_PID);
+    const demo = join(folder, 'demo.mjs');
+    const spec = { name: 'part', program, env: { PID_FILE: pidFile() } };
+    writeFileSync(
+      demo,
+      `import { Children } from ${JSON.stringify(join(import.meta.dirname, 'children.ts'))};
+new Children(${JSON.stringify(folder)}, console.error).start(${JSON.stringify(spec)});
+setInterval(() => {}, 1000);`,
+    );
+    const parent = spawn(process.execPath, [demo], { stdio: 'ignore' });
+    await until(() => existsSync(pidFile()) && readFileSync(pidFile(), 'utf8') !== '');
+    const pid = Number(readFileSync(pidFile(), 'utf8'));
+    expect(isAlive(pid)).toBe(true);
+    parent.kill('SIGKILL');
+    await until(() => !isAlive(pid));
   });
 
   test('sees nothing of the environment but what it is given', async () => {

@@ -17,6 +17,7 @@ interface Child {
   exited: Promise<void>;
 }
 
+const END_WITH_PARENT = new URL('end-with-parent.ts', import.meta.url).href;
 const GRACE_MS = 5_000;
 const TAIL_LINES = 15;
 
@@ -40,13 +41,18 @@ export class Children {
     if (this.#stopping) throw new Error('the demo is ending');
     const logFile = join(this.#folder, `${spec.name}.log`);
     const log = openSync(logFile, 'a');
-    const child = spawn(process.execPath, ['--enable-source-maps', spec.program], {
-      // Nothing of the caller's environment: a PLATFORM_URL of another cluster must not leak in.
-      env: { PATH: process.env['PATH'] ?? '', LOG_FORMAT: 'text', ...spec.env },
-      stdio: ['ignore', log, log],
-      // Its own process group: Ctrl-C reaches the demo alone, which then ends them in order.
-      detached: true,
-    });
+    const child = spawn(
+      process.execPath,
+      ['--enable-source-maps', '--import', END_WITH_PARENT, spec.program],
+      {
+        // Nothing of the caller's environment: a PLATFORM_URL of another cluster must not leak in.
+        env: { PATH: process.env['PATH'] ?? '', LOG_FORMAT: 'text', ...spec.env },
+        // The pipe is never written to: its end tells the child that the demo is gone.
+        stdio: ['pipe', log, log],
+        // Its own process group: Ctrl-C reaches the demo alone, which then ends them in order.
+        detached: true,
+      },
+    );
     closeSync(log);
     const entry: Child = { name: spec.name, process: child, logFile, exited: this.#exitOf(child, spec.name) };
     this.#running.add(entry);

@@ -127,6 +127,20 @@ describe('make demo', () => {
     expect(await leftBehind()).toMatchObject({ listening: [], files: [] });
   }, 60_000);
 
+  test('that is killed leaves no process behind: they end by themselves', async () => {
+    startDemo({});
+    await shown('Ctrl-C ends it all.');
+    demo.kill('SIGKILL');
+    await exited;
+    const deadline = Date.now() + 30_000;
+    let left = await leftBehind();
+    while (left.listening.length > 0 && Date.now() < deadline) {
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      left = await leftBehind();
+    }
+    expect(left).toMatchObject({ named: 10, listening: [] });
+  }, 90_000);
+
   test('that is interrupted while it starts leaves nothing behind either', async () => {
     startDemo({});
     await shown('control plane on');
