@@ -25,6 +25,7 @@ async function startFor(address: string): Promise<(path: string) => Promise<Resp
     '/.well-known/agent-card.json',
     '/gap',
     '/audit',
+    '/audit/stream',
     '/usage',
     '/explore',
     '/proof',
@@ -60,7 +61,7 @@ describe('a client elsewhere', () => {
     expect([response.status, await response.json()]).toEqual([200, { hidden: true }]);
   });
 
-  test.each(['/gap', '/audit', '/usage', '/explore', '/proof', '/platform/gap', '/GAP', '/gap/', '/unknown'])(
+  test.each(['/gap', '/audit', '/audit/stream', '/usage', '/explore', '/proof', '/platform/gap', '/GAP', '/gap/', '/unknown'])(
     'is refused on %s',
     async (path) => {
       const response = await (await startFor('10.0.0.7'))(path);

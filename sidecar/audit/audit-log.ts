@@ -11,6 +11,7 @@ import { callsOf, lateCallsOf } from '../../core/usage/entry-usage.ts';
 import { addCalls, emptyWindow, subtractWindow } from '../../core/usage/usage-window.ts';
 import type { ModelCall, UsageTotals, UsageWindow } from '../../core/usage/usage.ts';
 import type { Clock } from '../../runtime/clock.ts';
+import { Journal } from './journal.ts';
 import { Recording } from './recording.ts';
 import { AuditRing } from './ring.ts';
 
@@ -32,10 +33,13 @@ export interface AuditLogOptions {
 
 /** An entry's path is for reading; a target of 16 KiB in each of 100,000 entries would be 1.6 GB. */
 const MAX_PATH = 2048;
+/** A reader of a small ring must not miss what completes while it is away for a moment. */
+const MIN_JOURNAL = 1000;
 
 /** Everything that is known about the requests that passed: the ring, and the sums that outlive it. */
 export class AuditLog {
   readonly ring: AuditRing;
+  readonly journal: Journal;
   /** Since the start of the process. */
   readonly outcomes: OutcomeCounts = { allow: 0, deny: 0, failOpen: 0, notEvaluated: 0 };
   readonly #options: AuditLogOptions;
@@ -46,6 +50,7 @@ export class AuditLog {
   constructor(options: AuditLogOptions) {
     this.#options = options;
     this.ring = new AuditRing(options.capacity);
+    this.journal = new Journal(Math.max(MIN_JOURNAL, options.capacity));
     const now = options.clock.now();
     this.#day = emptyDay(now);
     this.#window = emptyWindow(now.toISOString());
@@ -82,6 +87,11 @@ export class AuditLog {
     return entry;
   }
 
+  /** Something has come to the entry after its answer. Until it is complete, that is told with its completion. */
+  changed(entry: AuditEntry): void {
+    if (entry.outcome !== undefined) this.journal.updated(entry);
+  }
+
   /** Tokens counted since the start of the process. */
   get tokens(): { prompt: number; completion: number } {
     return { ...this.#tokens };
@@ -104,6 +114,8 @@ export class AuditLog {
   #completed(entry: AuditEntry): void {
     if (entry.outcome !== undefined) this.outcomes[entry.outcome] += 1;
     this.#count(callsOf(entry));
+    this.journal.completed(entry);
+    this.ring.complete(entry, this.journal.completions);
   }
 
   #count(calls: readonly ModelCall[]): void {

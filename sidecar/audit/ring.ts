@@ -3,11 +3,16 @@ import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
 /** The newest proxied requests, in memory. Insertion and lookup cost the same however full it is. */
 export class AuditRing {
   readonly #slots: (AuditEntry | undefined)[];
+  /** By slot, which of all completions was the entry's; not in the entry, because nobody is shown it. */
+  readonly #completions: Float64Array;
   readonly #newestById = new Map<string, AuditEntry>();
+  /** seqs that were overwritten before their completion. */
+  readonly #overwrittenInFlight = new Set<number>();
   #nextSeq = 1;
 
   constructor(capacity: number) {
     this.#slots = new Array<AuditEntry | undefined>(capacity);
+    this.#completions = new Float64Array(capacity);
   }
 
   /** Takes the entry in, under the next seq; the oldest one goes when there is no room. */
@@ -15,12 +20,38 @@ export class AuditRing {
     const numbered: AuditEntry = { seq: this.#nextSeq, ...entry };
     const slot = this.#slotOf(this.#nextSeq);
     const overwritten = this.#slots[slot];
-    if (overwritten !== undefined && this.#newestById.get(overwritten.requestId) === overwritten)
-      this.#newestById.delete(overwritten.requestId);
+    if (overwritten !== undefined) this.#forget(overwritten);
     this.#slots[slot] = numbered;
     this.#newestById.set(numbered.requestId, numbered);
     this.#nextSeq += 1;
     return numbered;
+  }
+
+  /** The entry is complete, as the `completions`-th of all. */
+  complete(entry: AuditEntry, completions: number): void {
+    if (entry.seq >= this.first) this.#completions[this.#slotOf(entry.seq)] = completions;
+    else this.#overwrittenInFlight.delete(entry.seq);
+  }
+
+  /** The entry with this seq; undefined when it is overwritten, or has not come. */
+  at(seq: number): AuditEntry | undefined {
+    return seq < this.first || seq > this.last ? undefined : this.#slots[this.#slotOf(seq)];
+  }
+
+  /** Those of the entries that are complete, as seqs in the order in which they completed. */
+  inOrderOfCompletion(entries: readonly AuditEntry[]): number[] {
+    const placeOf = (seq: number): number => this.#completions[this.#slotOf(seq)] ?? 0;
+    return entries
+      .filter(({ outcome }) => outcome !== undefined)
+      .map(({ seq }) => seq)
+      .sort((a, b) => placeOf(a) - placeOf(b));
+  }
+
+  /** How many entries after `seq` were complete and are overwritten. */
+  lostAfter(seq: number): number {
+    const overwritten = Math.max(0, this.first - 1 - seq);
+    if (overwritten === 0) return 0;
+    return overwritten - [...this.#overwrittenInFlight].filter((each) => each > seq).length;
   }
 
   /** The newest entry with this request id. */
@@ -52,6 +83,11 @@ export class AuditRing {
   after(seq: number, limit = Infinity): AuditEntry[] {
     const from = Math.max(this.first, seq + 1);
     return this.#range(from, Math.min(this.last, from + limit - 1));
+  }
+
+  #forget(entry: AuditEntry): void {
+    if (this.#newestById.get(entry.requestId) === entry) this.#newestById.delete(entry.requestId);
+    if (entry.outcome === undefined) this.#overwrittenInFlight.add(entry.seq);
   }
 
   #range(from: number, to: number): AuditEntry[] {

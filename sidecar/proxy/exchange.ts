@@ -257,8 +257,10 @@ export class Exchange implements UpstreamHandler {
     if (rawTrailers.length > 0) {
       const { headers, platform } = responseTrailers(rawTrailers);
       this.#recording.trailers(platform);
-      const { policy } = this.#context;
-      if (policy.mode !== 'off' && reportsBehavior(platform)) void policy.review(this.#recording.entry);
+      const { policy, audit } = this.#context;
+      const { entry } = this.#recording;
+      if (policy.mode !== 'off' && reportsBehavior(platform))
+        void policy.review(entry).then(() => audit.changed(entry));
       if (headers.length > 0) response.addTrailers(pairsOf(headers));
     }
     response.end();

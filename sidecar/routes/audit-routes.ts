@@ -1,13 +1,15 @@
-import type { Request } from 'express';
 import { EVENT_BATCH_LIMITS, parseEventBatch } from '../../core/behavior/parse-event-batch.ts';
 import { jsonBody, type Route } from '../../runtime/http-app.ts';
 import { Problem } from '../../runtime/problem.ts';
-import type { AuditRing } from '../audit/ring.ts';
 import type { SidecarContext } from '../context.ts';
+import { limitOf, ringHeaders, sinceOf } from './audit-query.ts';
+import { auditStreamRoute } from './audit-stream-route.ts';
 
 /** The requests that passed, and what the agent tells about them afterwards. */
-export function auditRoutes({ audit, policy }: SidecarContext): Route[] {
+export function auditRoutes(context: SidecarContext): Route[] {
+  const { audit, policy } = context;
   return [
+    auditStreamRoute(context),
     {
       method: 'GET',
       path: '/audit',
@@ -18,13 +20,9 @@ export function auditRoutes({ audit, policy }: SidecarContext): Route[] {
           const { ring } = audit;
           const limit = limitOf(request);
           const since = sinceOf(request, ring);
-          const isEmpty = ring.last === 0;
-          response.set({
-            'X-Platform-Audit-First': String(isEmpty ? 0 : ring.first),
-            'X-Platform-Audit-Last': String(ring.last),
-            'X-Platform-Audit-Dropped': String(ring.dropped),
-          });
-          response.json(since === null ? ring.newest(limit) : ring.after(since, limit));
+          response.set(ringHeaders(ring));
+          const after = since === 'unknown' ? 0 : since;
+          response.json(after === null ? ring.newest(limit) : ring.after(after, limit));
         },
       ],
     },
@@ -46,27 +44,11 @@ export function auditRoutes({ audit, policy }: SidecarContext): Route[] {
             // Without an event there is nothing that the engine has not been told.
             const isNews = parsed.value.events.length > 0;
             const opaViolations = isNews ? await policy.review(entry) : (entry.policyViolations ?? []);
+            if (isNews) audit.changed(entry);
             response.json({ requestId, found: true, opaViolations });
           }
         },
       ],
     },
   ];
-}
-
-function limitOf(request: Request): number | undefined {
-  const { limit } = request.query;
-  if (limit === undefined) return undefined;
-  if (typeof limit !== 'string' || !/^[1-9]\d{0,8}$/.test(limit))
-    throw new Problem(400, 'limit must be a positive integer');
-  return Number(limit);
-}
-
-/** The seq after which entries are wanted: all digits are a seq, anything else an id; an id that is unknown starts from the oldest. */
-function sinceOf(request: Request, ring: AuditRing): number | null {
-  const { since } = request.query;
-  if (since === undefined) return null;
-  if (typeof since !== 'string' || !/^[\x21-\x7e]{1,128}$/.test(since))
-    throw new Problem(400, 'since must be a seq or a request id');
-  return /^\d+$/.test(since) ? Number(since) : (ring.find(since)?.seq ?? 0);
 }

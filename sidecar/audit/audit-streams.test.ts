@@ -1,0 +1,99 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Response } from 'express';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { openEventStream, type EventStream } from '../../testing/event-stream.ts';
+import { ManualClock } from '../../testing/manual-clock.ts';
+import { until } from '../../testing/proxy-rig.ts';
+import { AuditLog } from './audit-log.ts';
+import { AuditStreams } from './audit-streams.ts';
+
+let audit: AuditLog;
+let clock: ManualClock;
+let stopping: AbortController;
+let server: Server;
+let url: string;
+
+beforeEach(async () => {
+  clock = new ManualClock('2026-03-01T10:00:00Z');
+  stopping = new AbortController();
+  audit = new AuditLog({ capacity: 10, clock, withQuery: false, chatPath: () => undefined });
+  const streams = new AuditStreams({ audit, clock, signal: stopping.signal });
+  server = createServer((_request, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    streams.connect(response as Response, { since: null, limit: undefined });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+});
+afterEach(async () => {
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+});
+
+function pass(count: number, target = '/'): void {
+  for (let index = 0; index < count; index++) {
+    const recording = audit.arrive({ requestId: `r-${index}`, method: 'GET', target });
+    recording.complete({ statusCode: 200, aborted: false, atMs: clock.monotonicMs() });
+  }
+}
+const entriesOf = ({ events }: EventStream): number => events.filter(({ event }) => event === 'entry').length;
+const lostOf = ({ events }: EventStream): number =>
+  events
+    .filter(({ event }) => event === 'gap')
+    .reduce((sum, { data }) => sum + (data as { lost: number }).lost, 0);
+/** More than a connection's buffers hold, many times over. */
+const LONG = `/${'x'.repeat(2_000)}`;
+
+test('a silent stream says every 15 seconds that it is there', async () => {
+  const stream = await openEventStream(url);
+  for (let beats = 1; beats <= 3; beats++) {
+    const sleep = await clock.nextSleep();
+    expect(sleep.ms).toBe(15_000);
+    sleep.wake();
+    await until(() => stream.text().split(': still here\n\n').length === beats + 1, 'the heartbeat');
+  }
+  expect(stream.events).toEqual([]);
+});
+
+test('a reader that was slow for a while is told exactly how many it has lost', async () => {
+  const stream = await openEventStream(url);
+  pass(1);
+  await until(() => entriesOf(stream) === 1, 'the first entry');
+  stream.pause();
+  for (let round = 0; round < 200; round++) {
+    pass(100, LONG);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  stream.resume();
+  await until(() => entriesOf(stream) + lostOf(stream) === 20_001, 'the rest');
+  expect(lostOf(stream)).toBeGreaterThan(10_000);
+  pass(1);
+  await until(() => entriesOf(stream) + lostOf(stream) === 20_002, 'what completes afterwards');
+});
+
+test('a reader that takes nothing for a minute is cut, and another one notices nothing', async () => {
+  const [stuck, other] = [await openEventStream(url), await openEventStream(url)];
+  stuck.pause();
+  for (let round = 0; round < 200; round++) {
+    pass(50, LONG);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  await until(() => entriesOf(other) + lostOf(other) === 10_000, 'the entries');
+  for (let sleeps = 0; sleeps < 8; sleeps++) (await clock.nextSleep()).wake();
+  stuck.resume();
+  expect(await stuck.ended).toBe('cut');
+  pass(1);
+  await until(() => entriesOf(other) + lostOf(other) === 10_001, 'the last entry');
+});
+
+test('at the end a reader gets what is there, and no more', async () => {
+  const stream = await openEventStream(url);
+  for (let round = 0; round < 20; round++) pass(50, LONG);
+  stopping.abort();
+  expect(await stream.ended).toBe('ended');
+  expect(entriesOf(stream) + lostOf(stream)).toBe(1_000);
+  const late = await openEventStream(url);
+  expect(await late.ended).toBe('ended');
+  expect(entriesOf(late)).toBe(10);
+});

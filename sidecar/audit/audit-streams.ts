@@ -1,0 +1,143 @@
+import type { Response } from 'express';
+import type { Clock } from '../../runtime/clock.ts';
+import type { AuditLog } from './audit-log.ts';
+import { StreamReader, type StreamMessage, type StreamStart } from './stream-reader.ts';
+
+/** Readers at the same time. */
+export const MAX_STREAMS = 32;
+/** Proxies cut what is silent, commonly after a minute. */
+const HEARTBEAT_MS = 15_000;
+/** A reader that takes nothing for so many heartbeats is cut: it holds a place that another one could have. */
+const MAX_STUCK = 4;
+/** Characters written at once; in between, the process goes on with its other work. */
+const BATCH = 65_536;
+/** Milliseconds after which a reader that was cut may come back. */
+const RETRY_MS = 1_000;
+
+export interface AuditStreamsOptions {
+  audit: AuditLog;
+  clock: Clock;
+  /** Ends all streams. */
+  signal: AbortSignal;
+}
+
+/** The connected readers of `GET /audit/stream`. */
+export class AuditStreams {
+  readonly #options: AuditStreamsOptions;
+  #open = 0;
+
+  constructor(options: AuditStreamsOptions) {
+    this.#options = options;
+  }
+
+  get isFull(): boolean {
+    return this.#open >= MAX_STREAMS;
+  }
+
+  /** Writes to this response, whose head is out, until one of both sides ends. */
+  connect(response: Response, start: StreamStart): void {
+    this.#open += 1;
+    response.once('close', () => (this.#open -= 1));
+    new AuditStream(response, this.#options, start).start();
+  }
+}
+
+/** One reader. What it has not taken yet stays in ring and journal, not here. */
+class AuditStream {
+  readonly #response: Response;
+  readonly #options: AuditStreamsOptions;
+  readonly #reader: StreamReader;
+  readonly #closed = new AbortController();
+  /** The reader's connection takes no more for now. */
+  #isStuck = false;
+  /** Heartbeats since then. */
+  #stuckFor = 0;
+  #isScheduled = false;
+  /** The sidecar stops. */
+  #isFinishing = false;
+
+  constructor(response: Response, options: AuditStreamsOptions, start: StreamStart) {
+    this.#response = response;
+    this.#options = options;
+    this.#reader = new StreamReader(options.audit, start);
+  }
+
+  start(): void {
+    const { audit, signal } = this.#options;
+    const unsubscribe = audit.journal.subscribe(this.#schedule);
+    signal.addEventListener('abort', this.#finish);
+    this.#response
+      .on('drain', () => {
+        this.#isStuck = false;
+        this.#stuckFor = 0;
+        this.#schedule();
+      })
+      .once('close', () => {
+        unsubscribe();
+        signal.removeEventListener('abort', this.#finish);
+        this.#closed.abort();
+      });
+    // The head goes out with it, however long nothing completes.
+    this.#write(`retry: ${RETRY_MS}\n\n`);
+    this.#schedule();
+    if (signal.aborted) this.#finish();
+    void this.#beat();
+  }
+
+  /** Not at once: what completes in the same turn goes out together, and after the answers that it is about. */
+  readonly #schedule = (): void => {
+    if (this.#isScheduled || this.#isStuck || this.#closed.signal.aborted) return;
+    this.#isScheduled = true;
+    setImmediate(() => {
+      this.#isScheduled = false;
+      if (this.#pump()) this.#schedule();
+    });
+  };
+
+  /** Writes a batch; false: there is no more for now, or no room for more. */
+  #pump(): boolean {
+    if (this.#isStuck || this.#response.destroyed || this.#response.writableEnded) return false;
+    let text = '';
+    while (text.length < BATCH) {
+      const message = this.#reader.next();
+      if (message === null) break;
+      text += wireOf(message);
+    }
+    if (text !== '') this.#write(text);
+    const hasMore = text.length >= BATCH;
+    if (!hasMore && this.#isFinishing) this.#response.end();
+    return hasMore && !this.#isStuck;
+  }
+
+  #write(text: string): void {
+    this.#isStuck = !this.#response.write(text);
+  }
+
+  async #beat(): Promise<void> {
+    const { clock } = this.#options;
+    try {
+      for (;;) {
+        await clock.sleep(HEARTBEAT_MS, this.#closed.signal);
+        if (this.#response.destroyed) return;
+        if (!this.#isStuck) this.#write(': still here\n\n');
+        else if (++this.#stuckFor >= MAX_STUCK) this.#response.destroy();
+      }
+    } catch {
+      // The reader has left.
+    }
+  }
+
+  /** The sidecar stops: the reader gets what is there, in the time that its connection has. */
+  readonly #finish = (): void => {
+    this.#isFinishing = true;
+    this.#schedule();
+  };
+}
+
+/** JSON has no line breaks, so each message is one `data` line. Only entries have an id: a reader comes back after one. */
+function wireOf(message: StreamMessage): string {
+  if (message.kind === 'gap') return `event: gap\ndata: ${JSON.stringify({ lost: message.lost })}\n\n`;
+  const { kind, entry } = message;
+  const id = kind === 'entry' ? `id: ${entry.seq}\n` : '';
+  return `event: ${kind}\n${id}data: ${JSON.stringify(entry)}\n\n`;
+}
