@@ -37,8 +37,11 @@ export async function startFakeEngine(reply: FakeEngine['reply'] = { result: [] 
     request.on('end', () => {
       const { input } = JSON.parse(Buffer.concat(chunks).toString()) as { input: PolicyInput };
       engine.asked.push({ path: request.url ?? '', input });
-      const chosen = typeof engine.reply === 'function' ? engine.reply(input) : engine.reply;
-      void Promise.resolve(chosen).then((reply) => answer(response, reply));
+      const { reply } = engine;
+      // An object may be a function too, for the compiler.
+      const chosen =
+        typeof reply === 'function' ? (reply as (each: PolicyInput) => Reply | Promise<Reply>)(input) : reply;
+      void Promise.resolve(chosen).then((said) => answer(response, said));
     });
   });
   server.on('connection', (socket: Socket) => {

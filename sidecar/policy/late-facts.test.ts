@@ -45,8 +45,7 @@ beforeEach(() => {
 });
 
 function tell(...events: Parameters<AuditLog['recordEvents']>[0]['events']): Promise<readonly string[]> {
-  const entry = audit.recordEvents({ requestId: 'r-1', events });
-  return desk.review(entry!);
+  return desk.review(audit.recordEvents({ requestId: 'r-1', events })!);
 }
 
 function head(platform: Record<string, string>): Promise<void> {
@@ -56,7 +55,7 @@ function head(platform: Record<string, string>): Promise<void> {
     contentEncoding: undefined,
     platform: new Map(Object.entries(platform)),
   });
-  return Promise.resolve(desk.judge(recording.entry)).then((verdict) => recording.judged(verdict as Verdict));
+  return (desk.judge(recording.entry) as Promise<Verdict>).then((verdict) => recording.judged(verdict));
 }
 
 const said = ({ policyViolations, lateDenial }: AuditEntry) => ({ policyViolations, lateDenial });

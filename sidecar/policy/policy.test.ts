@@ -305,6 +305,17 @@ describe('with an engine over HTTP', () => {
     expect(JSON.parse(denied.body)).toMatchObject({ violations: ['own, rule\n'] });
   });
 
+  test('reasons of an engine’s own that are more than a head should carry are all in the body', async () => {
+    const engine = await startWithEngine({ POLICY_PROXY_MODE: 'enforce' }, reporting(UNSAFE));
+    const reasons = Array.from({ length: 100 }, (_, i) => `${100 + i}-${'x'.repeat(300)}`);
+    engine.reply = { result: reasons };
+    const answer = await ask(rig.sidecar.proxyPort);
+    const told = String(answer.headers['x-platform-policy-violations']).split(',');
+    const { violations } = JSON.parse(answer.body) as { violations: string[] };
+    expect(violations).toEqual(reasons.map((reason) => reason.slice(0, 200)));
+    expect(told).toEqual(violations.slice(0, 10));
+  });
+
   test('a large answer passes whole after the verdict', async () => {
     const body = 'x'.repeat(5_000_000);
     await startWithEngine({}, (_request, response) => response.writeHead(200, SAFE).end(body));

@@ -19,9 +19,21 @@ const OF_THE_ENTITY: ReadonlySet<string> = new Set([
   'want-content-digest',
 ]);
 
-/** Denial reasons as one header value; an engine's own reasons may hold what no header can carry. */
+/** Characters of the header's value, at most. Clients give up on heads of 8 or 16 KiB, and the agent's own are in it. */
+const MAX_VALUE = 2048;
+
+/**
+ * Denial reasons as one header value; an engine's own reasons may hold what no header can carry, and be so many that a
+ * client would take none of the head. Those that do not fit are left out: the entry and the body have all of them.
+ */
 export function violationsValue(reasons: readonly string[]): string {
-  return reasons.map((reason) => reason.replace(/[^\x20-\x7e]|,/g, '?').trim()).join(',');
+  let value = '';
+  for (const reason of reasons) {
+    const word = reason.replace(/[^\x20-\x7e]|,/g, '?').trim();
+    if (value.length + 1 + word.length > MAX_VALUE) break;
+    value = value === '' ? word : `${value},${word}`;
+  }
+  return value;
 }
 
 /**
