@@ -1,12 +1,12 @@
 import { Command, CommanderError, Option } from 'commander';
-import { resolve } from 'node:path';
-import { loadManifestFile, type LoadedManifest } from '../runtime/manifest-file.ts';
 import { VERSION } from '../runtime/version.ts';
+import { addAudit } from './commands/add-audit.ts';
 import { generatePolicy } from './commands/generate-policy.ts';
 import { FORMATS, health, SEVERITIES, type HealthOptions } from './commands/health.ts';
 import { init } from './commands/init.ts';
 import { renderSchema, renderValidation } from './commands/validate.ts';
 import type { CliContext } from './context.ts';
+import { load } from './load.ts';
 import { json, type Rendered } from './rendered.ts';
 
 /** Runs one command line. Every outcome, help and usage errors too, is returned; nothing is written from in here. */
@@ -60,6 +60,7 @@ function createProgram(context: CliContext, finish: (rendered: Rendered) => void
   addValidate(program, context, finish);
   addInit(program, context, finish);
   addHealth(program, context, finish);
+  addAudit(program, context, finish);
   addGeneratePolicy(program, context, finish);
   for (const command of program.commands)
     command.showHelpAfterError(`(platform ${command.name()} --help shows what it takes)`);
@@ -71,6 +72,7 @@ Examples:
   $ platform init my-agent
   $ platform validate agent.yaml
   $ platform health agent.yaml --fail-on warning
+  $ platform audit agent.yaml --url http://localhost:4001
   $ platform generate-policy agent.yaml --out policy/my-agent
 
 Exit codes: 0 as asked; 1 a problem was found, or the command line is wrong.
@@ -197,9 +199,4 @@ Exit codes: 0 shown or written; 1 the manifest is not valid, or nothing was writ
         await generatePolicy(await load(file, context), { ...options, json: options.json === true }, context),
       ),
     );
-}
-
-/** Reads a path as the person typed it, and keeps it that way in messages. */
-async function load(file: string, { cwd }: CliContext): Promise<LoadedManifest> {
-  return { ...(await loadManifestFile(resolve(cwd, file))), file };
 }

@@ -25,7 +25,8 @@ beforeEach(() => {
 
 afterEach(() => rmSync(cwd, { recursive: true, force: true }));
 
-const LIMITED = manifestText(`    costControls: { maxMonthlyUSD: 75 }
+const LIMITED =
+  manifestText(`    costControls: { maxMonthlyUSD: 75, usdPerMillionTokens: { input: 1, output: 4 } }
   guardrails: { input: [{ type: pii-detector }] }
 `);
 const OTHER = LIMITED.replace('minimal', 'other');
@@ -108,6 +109,19 @@ to write them for a policy engine: platform generate-policy agent.yaml --out <di
     expect(JSON.parse(output)).toEqual(RULE_SET);
     expect({ errors, exitCode }).toEqual({ errors: '', exitCode: 0 });
   });
+
+  test.each(['', ' --json', ' --out policy', ' --out policy --json'])(
+    'notes that a limit on cost needs a price%s',
+    async (options) => {
+      const note =
+        'note: monthly_cost_limit_exceeded cannot deny: without spec.model.costControls.usdPerMillionTokens (input and output) the cost is not known\n';
+      for (const price of ['', ', usdPerMillionTokens: { input: 1 }']) {
+        write('agent.yaml', manifestText(`    costControls: { maxMonthlyUSD: 75${price} }\n`));
+        const { errors, exitCode } = await platform(`generate-policy agent.yaml${options}`);
+        expect({ errors, exitCode }).toEqual({ errors: note, exitCode: 0 });
+      }
+    },
+  );
 
   test('--out writes three files into a new folder', async () => {
     expect(await platform('generate-policy agent.yaml --out policy')).toEqual({

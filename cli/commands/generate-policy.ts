@@ -1,4 +1,5 @@
 import type { Manifest } from '../../core/manifest/manifest.ts';
+import { tokenPriceOf } from '../../core/manifest/token-price.ts';
 import { denyPathOf, packageOf } from '../../core/policy/package-name.ts';
 import { policyConfigOf, rulesOf } from '../../core/policy/policy.ts';
 import type { LoadedManifest } from '../../runtime/manifest-file.ts';
@@ -26,14 +27,29 @@ export async function generatePolicy(
   }
   const { manifest, file } = loaded;
   const { out } = options;
+  const shown = (output: string, notes: readonly string[] = []): Rendered => ({
+    ...done(output),
+    errors: [...notes, ...silentRules(manifest)].map((note) => `${note}\n`).join(''),
+  });
   if (out === undefined)
-    return options.json ? done(json(ruleSetOf(manifest))) : showRules(manifest, file, context);
+    return shown(options.json ? json(ruleSetOf(manifest)) : rulesText(manifest, file, context));
   const written = await writePolicyFolder(manifest, out, context);
   if (!written.ok) return failed(`${written.reason}\n`, options.json ? json({ error: written.reason }) : '');
   const output = options.json
     ? json({ ...ruleSetOf(manifest), files: written.files })
     : writtenText(written.files, out);
-  return { ...done(output), errors: written.notes.map((note) => `${note}\n`).join('') };
+  return shown(output, written.notes);
+}
+
+/** Rules that can never deny, as the fact that they look at cannot be known. */
+function silentRules(manifest: Manifest): string[] {
+  const isSilent =
+    manifest.spec.model.costControls?.maxMonthlyUSD !== undefined && tokenPriceOf(manifest) === undefined;
+  return isSilent
+    ? [
+        'note: monthly_cost_limit_exceeded cannot deny: without spec.model.costControls.usdPerMillionTokens (input and output) the cost is not known',
+      ]
+    : [];
 }
 
 /** What `--json` prints. */
@@ -54,22 +70,20 @@ function ruleSetOf(manifest: Manifest): Record<string, unknown> {
   };
 }
 
-function showRules(manifest: Manifest, file: string, { color }: CliContext): Rendered {
+function rulesText(manifest: Manifest, file: string, { color }: CliContext): string {
   const { name } = manifest.metadata;
   const rules = rulesOf(manifest);
   if (rules.length === 0)
-    return done(`${name} brings no policy rule: the manifest declares nothing that one checks\n`);
+    return `${name} brings no policy rule: the manifest declares nothing that one checks\n`;
   const rows = rules.map(({ rule }) =>
     [rule.reason, rule.severity, rule.field, rule.deniesWhen].map((text) => ({ text })),
   );
   const count = `${rules.length} ${rules.length === 1 ? 'rule' : 'rules'}`;
-  return done(
-    [
-      `${name} brings ${count}, package ${packageOf(name)}\n\n`,
-      table(['REASON', 'SEVERITY', 'DECLARED AT', 'DENIES WHEN'], rows, painter(color)),
-      `\nto write them for a policy engine: platform generate-policy ${shellWord(file)} --out <dir>\n`,
-    ].join(''),
-  );
+  return [
+    `${name} brings ${count}, package ${packageOf(name)}\n\n`,
+    table(['REASON', 'SEVERITY', 'DECLARED AT', 'DENIES WHEN'], rows, painter(color)),
+    `\nto write them for a policy engine: platform generate-policy ${shellWord(file)} --out <dir>\n`,
+  ].join('');
 }
 
 function writtenText(files: readonly string[], out: string): string {

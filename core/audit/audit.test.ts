@@ -4,7 +4,7 @@ import { aManifest } from '../../testing/facts.ts';
 import { FULL_MANIFEST } from '../../testing/manifests/manifest-text.ts';
 import type { Check, CheckStatus } from '../health/health.ts';
 import { parseManifest } from '../manifest/parse-manifest.ts';
-import type { Manifest, ManifestSpec } from '../manifest/manifest.ts';
+import type { Manifest } from '../manifest/manifest.ts';
 import type { ProofRecord } from '../proof/proof.ts';
 import { audit, type AuditResult } from './audit.ts';
 import type { Evidence } from './earned.ts';

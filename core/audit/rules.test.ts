@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { aManifest } from '../../testing/facts.ts';
-import type { Manifest, ManifestSpec } from '../manifest/manifest.ts';
+import type { Manifest } from '../manifest/manifest.ts';
 import { PACKS } from './packs.ts';
 import { RULE_IDS, RULES } from './rules.ts';
 

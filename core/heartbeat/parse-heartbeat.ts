@@ -5,7 +5,7 @@ import { gradeOf } from '../gap/grade.ts';
 import type { HealthReport, HealthStatus, HealthSummary, ReadyStatus } from '../health/health.ts';
 import { checkList } from '../health/parse-health-report.ts';
 import { summaryOf } from '../health/summarize.ts';
-import type { ProofRecord } from '../proof/proof.ts';
+import { proofRecord } from '../proof/proof-record.ts';
 import {
   integer,
   isoTime,
@@ -72,19 +72,6 @@ const gap = object(
   { source },
 );
 
-const proof = object<
-  Pick<ProofRecord, 'ruleId' | 'verifiedBy' | 'method' | 'verifiedAt'>,
-  { expiresAt: string }
->(
-  {
-    ruleId: text({ max: 100 }),
-    verifiedBy: text({ max: 2048 }),
-    method: text({ max: 2048 }),
-    verifiedAt: isoTime,
-  },
-  { expiresAt: isoTime },
-);
-
 const totals = object<Pick<UsageTotals, 'tokensToday'>, { costTodayUsd: number }>(
   { tokensToday: count },
   { costTodayUsd: number({ min: 0, max: 1e12 }) },
@@ -103,7 +90,7 @@ const heartbeat = object({
   source: nullable(source),
   health,
   gap,
-  proof: withDefault(list(proof, { max: MAX_PROOFS, cut: true }), []),
+  proof: withDefault(list(proofRecord, { max: MAX_PROOFS, cut: true }), []),
   proofRevision: withDefault(count, 0),
   usage: nullable(usageWindow),
   totals: nullable(totals),

@@ -1,7 +1,8 @@
 import { access, constants, open, readFile, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { proofRecord } from '../../core/proof/proof-record.ts';
 import type { ProofRecord } from '../../core/proof/proof.ts';
-import { integer, isoTime, list, object, parseWith, text } from '../../core/untrusted/fields.ts';
+import { integer, list, object, parseWith } from '../../core/untrusted/fields.ts';
 
 /** The proofs that a sidecar holds, and the control plane's revision that they were last taken over from. */
 export interface KeptProofs {
@@ -9,12 +10,7 @@ export interface KeptProofs {
   proofs: readonly ProofRecord[];
 }
 
-const words = text({ max: 2048 });
-const record = object<Omit<ProofRecord, 'expiresAt' | 'expired'>, { expiresAt: string }>(
-  { ruleId: words, verifiedBy: words, method: words, verifiedAt: isoTime },
-  { expiresAt: isoTime },
-);
-const kept = object<KeptProofs>({ revision: integer({ min: 0 }), proofs: list(record, { max: 200 }) });
+const kept = object<KeptProofs>({ revision: integer({ min: 0 }), proofs: list(proofRecord, { max: 200 }) });
 
 /** Reads a proof file; one that does not exist is empty. Throws when it is no proof file, since it would be overwritten, or could not be. */
 export async function readProofFile(path: string): Promise<KeptProofs> {

@@ -1,0 +1,131 @@
+import type { AuditResult, Score, Verdict } from '../core/audit/audit.ts';
+import { PACKS, type Pack } from '../core/audit/packs.ts';
+import type { Tier } from '../core/audit/rule.ts';
+import type { JudgedSuppression, SuppressionState } from '../core/audit/suppressions.ts';
+import type { Grade } from '../core/gap/gap.ts';
+import { printable } from './rendered.ts';
+import type { Paint } from './table.ts';
+
+/** The audit for a person. `sidecar`: where the evidence is from; null: nobody was asked for any. */
+export function auditText(result: AuditResult, sidecar: string | null, paint: Paint): string {
+  return [
+    heading(result, sidecar, paint),
+    ...result.packs.map((pack) => packText(pack, result, paint)),
+    pendingText(result, sidecar, paint),
+    suppressionText(result.suppressions, paint),
+    listText('declared, not checked by anything', result.declaredNotChecked, paint),
+    listText(
+      'packs not audited',
+      PACKS.filter((pack) => !result.packs.includes(pack)),
+      paint,
+    ),
+    legend(sidecar, paint),
+  ]
+    .filter((section) => section !== '')
+    .join('\n');
+}
+
+const GRADE_STYLE: Readonly<Record<Grade, 'green' | 'yellow' | 'red'>> = {
+  A: 'green',
+  B: 'green',
+  C: 'yellow',
+  D: 'red',
+  F: 'red',
+};
+
+function heading(result: AuditResult, sidecar: string | null, paint: Paint): string {
+  const { agentName, version, verdicts, declared, proved, pendingProofs } = result;
+  const kept = verdicts.filter(({ passed }) => passed).length;
+  const shown = verdicts.filter((each) => each.passed && each.earned !== 'D').length;
+  const lines = [
+    paint('bold', `${printable(agentName)} ${printable(version)}`),
+    `  declared ${scoreText(declared, paint)}   ${kept} of ${counted(verdicts.length, 'rule')} kept`,
+  ];
+  if (proved !== null && sidecar !== null)
+    lines.push(
+      `  proved   ${scoreText(proved, paint)}   ${shown} of ${counted(verdicts.length, 'rule')} shown at ${sidecar}, ${counted(pendingProofs.length, 'proof')} pending`,
+    );
+  if (verdicts.length === 0) lines.push('  no rule counts: every rule of these packs is suppressed');
+  return lines.map((line) => `${line}\n`).join('');
+}
+
+function scoreText({ score, grade }: Score, paint: Paint): string {
+  return paint(GRADE_STYLE[grade], `${String(score).padStart(3)}/100 ${grade}`);
+}
+
+const counted = (count: number, noun: string): string => `${count} ${count === 1 ? noun : `${noun}s`}`;
+
+const TIER_STYLE: Readonly<Record<Tier, 'dim' | 'green'>> = { D: 'dim', P: 'green', B: 'green', X: 'green' };
+const ID_WIDTH = 10;
+const SEVERITY_WIDTH = 8;
+
+function packText(pack: Pack, { verdicts }: AuditResult, paint: Paint): string {
+  const own = verdicts.filter(({ rule }) => rule.pack === pack);
+  const kept = own.filter(({ passed }) => passed).length;
+  const head = `${paint('bold', pack)}  ${kept} of ${own.length}\n`;
+  return head + own.map((verdict) => verdictText(verdict, paint)).join('');
+}
+
+function verdictText(verdict: Verdict, paint: Paint): string {
+  const { rule, passed } = verdict;
+  const mark = passed ? paint(TIER_STYLE[verdict.earned], `[${verdict.earned}]`) : paint('red', '[ ]');
+  const start = `  ${mark} ${rule.id.padEnd(ID_WIDTH)}  ${rule.severity.padEnd(SEVERITY_WIDTH)}  `;
+  if (passed) return `${start}${paint('dim', rule.passesWhen)}\n`;
+  const indent = ' '.repeat(6);
+  return [
+    `${start}${rule.message}\n`,
+    `${indent}${printable(verdict.path)}: ${rule.recommendation}\n`,
+    ...rule.references.map((reference) => `${indent}${paint('dim', reference)}\n`),
+  ].join('');
+}
+
+/** How a proof is told to the sidecar that was asked. */
+function pendingText({ pendingProofs }: AuditResult, sidecar: string | null, paint: Paint): string {
+  const [first] = pendingProofs;
+  if (first === undefined || sidecar === null) return '';
+  const body = `{"verifiedBy": "<who>", "method": "<what was tested and seen>"}`;
+  return [
+    listText('pending proofs', pendingProofs, paint),
+    `  once tested: curl -X POST ${sidecar}/proof/rule/${first} -H 'content-type: application/json' -d '${body}'\n`,
+  ].join('');
+}
+
+const STATE_WORDS: Readonly<Record<SuppressionState, string>> = {
+  active: 'left out',
+  expired: 'is over, the rule counts',
+  unreadable: 'has an end that is a reference, the rule counts',
+  outside: 'is of a pack that is not audited',
+  unknown: 'is of no rule that exists',
+};
+
+function suppressionText(suppressions: readonly JudgedSuppression[], paint: Paint): string {
+  if (suppressions.length === 0) return '';
+  const lines = suppressions.map(({ rule, reason, approvedBy, expires, state }) => {
+    const until = expires === undefined ? '' : ` until ${printable(expires)}`;
+    const by = approvedBy === undefined ? '' : ` (approved by ${printable(approvedBy)})`;
+    const style = state === 'active' ? 'dim' : 'yellow';
+    return `  ${printable(rule).padEnd(ID_WIDTH)}${until}  ${paint(style, STATE_WORDS[state])}: ${printable(reason)}${by}\n`;
+  });
+  return `${paint('bold', 'suppressions')}\n${lines.join('')}`;
+}
+
+const LINE_WIDTH = 100;
+
+function listText(title: string, items: readonly string[], paint: Paint): string {
+  if (items.length === 0) return '';
+  const lines: string[] = [];
+  for (const [index, item] of items.entries()) {
+    const word = printable(item) + (index < items.length - 1 ? ',' : '');
+    const last = lines.at(-1);
+    if (last === undefined || last.length + word.length >= LINE_WIDTH) lines.push(`  ${word}`);
+    else lines[lines.length - 1] = `${last} ${word}`;
+  }
+  return `${paint('bold', title)}\n${lines.map((line) => `${line}\n`).join('')}`;
+}
+
+function legend(sidecar: string | null, paint: Paint): string {
+  const words = '[D] declared  [P] probed  [B] observed  [X] proved from outside  [ ] violated';
+  const more =
+    sidecar === null ? '\nWhat is declared is not shown yet: --url asks the sidecar for evidence.' : '';
+  return `${paint('dim', `${words}${more}`)}\n`;
+}

@@ -1,0 +1,438 @@
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { startSidecarRig, type SidecarRig } from '../../testing/sidecar-rig.ts';
+import { manifestText } from '../../testing/manifests/manifest-text.ts';
+import type { CliContext } from '../context.ts';
+import { runCommandLine } from '../program.ts';
+import type { Rendered } from '../rendered.ts';
+
+const MINIMAL = manifestText('  prompts: { system: $file:prompt.md }\n');
+const PACKS =
+  'owasp-llm-top10, model-resilience, memory-hygiene, evaluation-coverage, observability, metadata-quality';
+
+let cwd: string;
+beforeEach(() => {
+  cwd = mkdtempSync(join(tmpdir(), 'cli-audit-'));
+  writeFileSync(join(cwd, 'agent.yaml'), MINIMAL);
+});
+afterEach(() => rmSync(cwd, { recursive: true, force: true }));
+
+const audit = (args: string, context: Partial<CliContext> = {}): Promise<Rendered> =>
+  runCommandLine(['audit', 'agent.yaml', ...args.split(' ').filter(Boolean)], {
+    env: {},
+    cwd,
+    now: () => new Date('2026-03-01T12:00:00Z'),
+    color: false,
+    ask: null,
+    ...context,
+  });
+const jsonOf = ({ output }: Rendered): Record<string, unknown> =>
+  JSON.parse(output) as Record<string, unknown>;
+const agent = (spec: string): void => writeFileSync(join(cwd, 'agent.yaml'), manifestText(spec));
+
+describe('platform audit', () => {
+  test('shows the declared score, every rule, and what to do about a violation', async () => {
+    const { output, errors, exitCode } = await audit('');
+    expect({ errors, exitCode }).toEqual({ errors: '', exitCode: 0 });
+    expect(output).toMatch(
+      /^minimal 1\.0\.0\n {2}declared {2}53\/100 D {3}15 of 27 rules kept\n\nowasp-llm-top10 {2}5 of 10\n/,
+    );
+    expect(output).toContain(
+      "  [ ] SEC-LLM-10  high      The model's key does not come from a secret store.\n" +
+        '      spec.model.apiKey: Keep the key in a secret store and name it: spec.model.apiKey: $secret:model-key\n' +
+        '      OWASP LLM02:2025 Sensitive Information Disclosure\n',
+    );
+    expect(output).toContain('  [D] SEC-LLM-03  medium    prompts.system is a $file: reference\n');
+    expect(output.match(/^ {2}\[[DPBX ]\] /gm)).toHaveLength(27);
+    expect(output).toContain('declared, not checked by anything\n  spec.prompts\n');
+    expect(output).not.toContain('proved  ');
+    expect(output).toContain(
+      '[D] declared  [P] probed  [B] observed  [X] proved from outside  [ ] violated\n',
+    );
+  });
+
+  test('--json has the first level of the contract and nothing else', async () => {
+    const report = jsonOf(await audit('--json'));
+    expect(Object.keys(report).sort()).toEqual(
+      ['grade', 'overallScore', 'passedRules', 'suppressions', 'totalRules', 'violations'].sort(),
+    );
+    expect(report).toMatchObject({
+      overallScore: 53,
+      grade: 'D',
+      passedRules: 15,
+      totalRules: 27,
+      suppressions: [],
+    });
+    const violations = report['violations'] as object[];
+    expect(violations).toHaveLength(12);
+    expect(violations[0]).toEqual({
+      ruleId: 'SEC-LLM-01',
+      severity: 'high',
+      pack: 'owasp-llm-top10',
+      tier: 'B',
+      message: 'Nothing stands between what users write and the model.',
+      path: 'spec.guardrails.input',
+      recommendation: 'Add a guardrail of type prompt-injection or topic-filter to spec.guardrails.input.',
+      references: ['OWASP LLM01:2025 Prompt Injection'],
+    });
+  });
+
+  test('--pack chooses packs, and may be repeated', async () => {
+    const { output } = await audit('--pack observability --pack metadata-quality');
+    expect(output.match(/^\S+ {2}\d+ of \d+$/gm)).toEqual([
+      'observability  1 of 3',
+      'metadata-quality  2 of 2',
+    ]);
+    expect(output).toContain(
+      'packs not audited\n  owasp-llm-top10, model-resilience, memory-hygiene, evaluation-coverage\n',
+    );
+    expect(jsonOf(await audit('--json --pack observability'))).toMatchObject({
+      overallScore: 20,
+      totalRules: 3,
+    });
+  });
+
+  test('shows suppressions, those that do not count and why', async () => {
+    agent(
+      `  compliance:
+    packs: [observability]
+    suppressions:
+      - { rule: OBS-03, reason: nothing is logged, approvedBy: sec, expires: 2026-12-31 }
+      - { rule: OBS-01, reason: soon, expires: 2026-02-28 }
+      - { rule: MEM-01, reason: no memory }
+      - { rule: OBS-9, reason: "a \\e[31mtrap" }
+`,
+    );
+    const { output } = await audit('');
+    expect(output).toContain(
+      'suppressions\n' +
+        '  OBS-03     until 2026-12-31  left out: nothing is logged (approved by sec)\n' +
+        '  OBS-01     until 2026-02-28  is over, the rule counts: soon\n' +
+        '  MEM-01      is of a pack that is not audited: no memory\n' +
+        '  OBS-9       is of no rule that exists: a \ufffd[31mtrap\n',
+    );
+    expect(jsonOf(await audit('--json'))).toMatchObject({
+      totalRules: 2,
+      suppressions: [
+        {
+          rule: 'OBS-03',
+          reason: 'nothing is logged',
+          approvedBy: 'sec',
+          expires: '2026-12-31',
+          state: 'active',
+        },
+        { rule: 'OBS-01', state: 'expired' },
+        { rule: 'MEM-01', state: 'outside' },
+        { rule: 'OBS-9', state: 'unknown' },
+      ],
+    });
+  });
+
+  test('has colours when they are wanted, and only then', async () => {
+    expect((await audit('', { color: true })).output).toContain('\u001b[31m 53/100 D\u001b[39m');
+    expect((await audit('')).output).not.toContain('\u001b');
+  });
+
+  test.each([
+    ['--pack owasp', `'--pack <pack>' argument 'owasp' is invalid. Allowed choices are ${PACKS}.`],
+    [
+      '--fail-below high',
+      "'--fail-below <score>' argument 'high' is invalid. It is a number from 0 to 100, such as 75.",
+    ],
+    [
+      '--fail-below 101',
+      "'--fail-below <score>' argument '101' is invalid. It is a number from 0 to 100, such as 75.",
+    ],
+    [
+      '--fail-below -1',
+      "'--fail-below <score>' argument '-1' is invalid. It is a number from 0 to 100, such as 75.",
+    ],
+    [
+      '--fail-below 0x10',
+      "'--fail-below <score>' argument '0x10' is invalid. It is a number from 0 to 100, such as 75.",
+    ],
+    [
+      '--url localhost:4001',
+      "'--url <url>' argument 'localhost:4001' is invalid. It is a URL that begins with http:// or https://, without a query.",
+    ],
+    [
+      '--url http://h/?a=b',
+      "'--url <url>' argument 'http://h/?a=b' is invalid. It is a URL that begins with http:// or https://, without a query.",
+    ],
+  ])('%s is a wrong command line', async (args, message) => {
+    const errors = `error: option ${message}\n(platform audit --help shows what it takes)\n`;
+    expect(await audit(args)).toEqual({ output: '', errors, exitCode: 1 });
+    expect(jsonOf(await audit(`${args} --json`))).toEqual({ error: `option ${message}` });
+  });
+
+  test.each([
+    ['53', 0, ''],
+    ['53.5', 1, 'the declared score 53 is below 53.5\n'],
+    ['100', 1, 'the declared score 53 is below 100\n'],
+    ['0', 0, ''],
+  ])('--fail-below %s ends with %d', async (bar, exitCode, errors) => {
+    const ended = await audit(`--fail-below ${bar}`);
+    expect(ended).toMatchObject({ exitCode, errors });
+    expect(ended.output).toContain('53/100 D');
+    expect(await audit(`--fail-below ${bar} --json`)).toMatchObject({ exitCode, errors });
+  });
+
+  test('of a manifest that is not valid says where and audits nothing', async () => {
+    agent('  tols: []\n');
+    const line = 'agent.yaml:12:3 spec.tols: unknown key "tols" (did you mean "tools"?)\n';
+    expect(await audit('')).toEqual({ output: '', errors: line, exitCode: 1 });
+    const { output, errors, exitCode } = await audit('--json --output report.json');
+    expect({ errors, exitCode }).toEqual({ errors: line, exitCode: 1 });
+    expect(JSON.parse(output)).toMatchObject({
+      error: 'the manifest is not valid',
+      problems: [{ line: 12 }],
+    });
+    expect(readdirSync(cwd)).toEqual(['agent.yaml']);
+  });
+});
+
+describe('platform audit --output', () => {
+  const read = (name: string): string => readFileSync(join(cwd, name), 'utf8');
+
+  test.each([
+    ['--output report.json', 'report.json', '--json'],
+    ['--output report.txt --json', 'report.txt', '--json'],
+    ['--output report.txt', 'report.txt', ''],
+  ])('%s writes what is asked for, and prints as without it', async (args, name, form) => {
+    const printed = await audit(args.replace(/--output \S+/, ''));
+    expect(await audit(args, { color: false })).toEqual({ ...printed, errors: `wrote ${name}\n` });
+    expect(read(name)).toBe((await audit(form)).output);
+    expect(readdirSync(cwd).sort()).toEqual(['agent.yaml', name]);
+  });
+
+  test('writes no colours, also when the terminal shows them', async () => {
+    await audit('--output report.txt', { color: true });
+    expect(read('report.txt')).not.toContain('\u001b');
+  });
+
+  test('replaces what is there, through a link too, and writes it below the bar as well', async () => {
+    writeFileSync(join(cwd, 'report.json'), 'old');
+    symlinkSync('report.json', join(cwd, 'link.json'));
+    expect(await audit('--output link.json --fail-below 90')).toMatchObject({
+      exitCode: 1,
+      errors: 'wrote link.json\nthe declared score 53 is below 90\n',
+    });
+    expect(JSON.parse(read('report.json'))).toMatchObject({ overallScore: 53 });
+  });
+
+  test.each([
+    ['no/report.json', 'its folder does not exist'],
+    ['folder', 'it is a folder'],
+    ['agent.yaml/report.json', 'a part of its path is no folder'],
+  ])('%s cannot be written: %s', async (path, reason) => {
+    mkdirSync(join(cwd, 'folder'));
+    const ended = await audit(`--output ${path}`);
+    expect(ended).toMatchObject({ exitCode: 1, errors: `${path} cannot be written: ${reason}\n` });
+    expect(ended.output).toContain('53/100 D');
+    expect(readdirSync(cwd).sort()).toEqual(['agent.yaml', 'folder']);
+  });
+});
+
+describe('platform audit --url', () => {
+  let rig: SidecarRig | null = null;
+  let server: Server | null = null;
+  afterEach(async () => {
+    await rig?.close();
+    server?.closeAllConnections();
+    await new Promise((resolve) => (server ? server.close(resolve) : resolve(null)));
+    rig = server = null;
+  });
+
+  async function serve(handler: RequestListener): Promise<string> {
+    const started = (server = createServer(handler));
+    await new Promise<void>((resolve) => started.listen(0, '127.0.0.1', resolve));
+    return `http://127.0.0.1:${(started.address() as AddressInfo).port}`;
+  }
+
+  /** A server that answers these paths with JSON, others with 404. */
+  const answering = (answers: Record<string, unknown>): Promise<string> =>
+    serve((request, response) => {
+      const path = (request.url ?? '').split('?')[0] ?? '';
+      if (!(path in answers)) response.writeHead(404).end('{}');
+      else response.end(typeof answers[path] === 'string' ? answers[path] : JSON.stringify(answers[path]));
+    });
+
+  const READY = {
+    agentName: 'minimal',
+    timestamp: '2026-03-01T12:00:00Z',
+    status: 'not-ready',
+    source: 'agent-sdk',
+    checks: [],
+  };
+
+  async function started(spec: string): Promise<string> {
+    agent(spec);
+    rig = await startSidecarRig({
+      manifest: manifestText(spec),
+      env: { OPENAI_API_KEY: 'k', PLATFORM_SECRET_KEY: 'k' },
+      agent: { '/health': 200, '/capabilities': 200 },
+    });
+    return `http://127.0.0.1:${rig.sidecar.controlPort}`;
+  }
+
+  test.each(['', '/', '/platform', '/platform/'])(
+    'asks the sidecar at a base that ends with "%s"',
+    async (end) => {
+      const url = await started('  tools: [{ name: pay, annotations: { destructiveHint: true } }]\n');
+      const { output, errors, exitCode } = await audit(`--url ${url}${end}`);
+      expect({ errors, exitCode }).toEqual({ errors: '', exitCode: 0 });
+      const shown = `${url}${end.replace(/\/$/, '')}`;
+      expect(output).toContain(`  proved     0/100 F   0 of 27 rules shown at ${shown}, 5 proofs pending\n`);
+      expect(output).toContain(
+        'pending proofs\n  SEC-LLM-06, SEC-LLM-07, SEC-LLM-08, MODEL-04, MEM-01\n' +
+          `  once tested: curl -X POST ${shown}/proof/rule/SEC-LLM-06 `,
+      );
+    },
+  );
+
+  test('--json adds the proved score, and one proof moves it', async () => {
+    const url = await started('  tools: [{ name: pay, annotations: { destructiveHint: true } }]\n');
+    const before = jsonOf(await audit(`--url ${url} --json`));
+    expect(Object.keys(before).sort()).toEqual(
+      [
+        'grade',
+        'overallScore',
+        'passedRules',
+        'pendingProofCount',
+        'provedGrade',
+        'provedScore',
+        'suppressions',
+        'totalRules',
+        'violations',
+      ].sort(),
+    );
+    expect(before).toMatchObject({ provedScore: 0, provedGrade: 'F', pendingProofCount: 5 });
+    await rig?.control('/proof/rule/SEC-LLM-08', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ verifiedBy: 'qa', method: 'asked for a payment' }),
+    });
+    expect(jsonOf(await audit(`--url ${url} --json`))).toEqual({
+      ...before,
+      provedScore: 5,
+      pendingProofCount: 4,
+    });
+    expect((await audit(`--url ${url}`)).output).toContain('  [X] SEC-LLM-08  high ');
+  });
+
+  test('reads the whole ring, page by page', async () => {
+    const spec = '  guardrails: { input: [{ type: topic-filter }], output: [{ type: toxicity-filter }] }\n';
+    const url = await started(spec);
+    const seen = [
+      { 'x-platform-guardrails-invoked': 'topic-filter' },
+      ...Array.from({ length: 400 }, () => ({})),
+    ];
+    rig!.agent.otherwise = (_request, response) => {
+      response.writeHead(200, seen.shift()).end();
+    };
+    while (seen.length > 0) await (await fetch(`${rig!.proxyUrl}/chat`)).arrayBuffer();
+    const { output } = await audit(`--url ${url}`);
+    expect(output).toContain('  [B] SEC-LLM-01 ');
+    expect(output).toContain('  [D] SEC-LLM-02 ');
+  });
+
+  test('says whose sidecar it is, where it is of another agent', async () => {
+    const url = await answering({
+      '/health/ready': { ...READY, agentName: 'other' },
+      '/audit': [],
+      '/proof': [],
+    });
+    const { output, errors, exitCode } = await audit(`--url ${url} --json`);
+    expect(errors).toBe(
+      `${url} is the sidecar of the agent other, and this is the manifest of minimal: what it knows shows nothing here\n`,
+    );
+    expect([JSON.parse(output), exitCode]).toEqual([{ error: errors.trim() }, 1]);
+  });
+
+  test('of a sidecar that nobody runs is an error that says what to do', async () => {
+    const { output, errors, exitCode } = await audit('--url http://127.0.0.1:1 --output report.json');
+    expect([output, exitCode]).toEqual(['', 1]);
+    expect(errors).toMatch(
+      /^http:\/\/127\.0\.0\.1:1 cannot be asked: connection refused\n.*kubectl port-forward/,
+    );
+    expect(readdirSync(cwd)).toEqual(['agent.yaml']);
+  });
+
+  test.each<[string, Record<string, unknown>, RegExp]>([
+    [
+      'an agent',
+      {},
+      /^\S+ is not the control port of a sidecar: it answers GET \/\S+ with 404\nGive the control port/,
+    ],
+    [
+      'a page',
+      { '/health/ready': '<html>' },
+      /does not answer GET \/health\/ready as a sidecar does\nGive the/,
+    ],
+    ['another service', { '/health/ready': { status: 'ok' } }, /does not answer GET \/health\/ready as/],
+    ['half a sidecar', { '/health/ready': READY }, /answers GET \/(?:audit|proof) with 404/],
+    ['a wrong ring', { '/health/ready': READY, '/proof': [], '/audit': {} }, /not answer GET \/audit as/],
+    [
+      'a ring without end',
+      {
+        '/health/ready': READY,
+        '/proof': [],
+        '/audit': Array.from({ length: 200 }, (_, index) => ({ seq: index + 1 })),
+      },
+      /does not answer GET \/audit as a sidecar does/,
+    ],
+    ['wrong proofs', { '/health/ready': READY, '/audit': [], '/proof': [{}] }, /not answer GET \/proof as/],
+    ['a sidecar that hides its reasons', { '/health/ready': '' }, /without a body\n.*CONTROL_ACCESS=local/],
+  ])('of %s is an error', async (name, answers, expected) => {
+    // What is asked at once fails in any order: only what is looked at here is missing.
+    const rest = name === 'an agent' || name === 'half a sidecar' ? {} : { '/audit': [], '/proof': [] };
+    const url = await answering({ ...rest, ...answers });
+    const { output, errors, exitCode } = await audit(`--url ${url}`);
+    expect([output, exitCode]).toEqual(['', 1]);
+    expect(errors).toMatch(expected);
+  });
+
+  test.each<[string, RequestListener, RegExp]>([
+    [
+      'refuses',
+      (_request, response) => void response.writeHead(403).end(),
+      /with 403\n.*CONTROL_ACCESS=local/,
+    ],
+    [
+      'points elsewhere',
+      (_request, response) => void response.writeHead(302, { location: '/x' }).end(),
+      /answers GET \S+ with 302/,
+    ],
+    [
+      'hangs up',
+      (request) => request.socket.destroy(),
+      /cannot be asked: connection closed without an answer/,
+    ],
+    [
+      'never ends',
+      (_request, response) => {
+        const more = (): boolean => response.write('x'.repeat(1 << 20));
+        response.on('drain', more);
+        more();
+      },
+      /does not finish its answer to GET \S+ \(32 MiB at most\)/,
+    ],
+  ])('of a server that %s is an error', async (_name, handler, expected) => {
+    const url = await serve(handler);
+    const { errors, exitCode } = await audit(`--url ${url.replace('http://', 'http://user:hunter2@')}`);
+    expect(errors).toMatch(expected);
+    expect([exitCode, errors.includes('hunter2')]).toEqual([1, false]);
+  });
+});

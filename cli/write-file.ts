@@ -1,0 +1,56 @@
+import { open, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
+
+export interface WriteOptions {
+  /** Permissions; default: what the user's mask leaves of 0666. */
+  mode?: number;
+}
+
+/**
+ * Replaces a file as a whole: whoever reads it sees the old text or the new one, and a failure leaves the old one. What
+ * is no regular file, such as a pipe, is written to as it is. Rejects with the system's error: `causeOf` says it in words.
+ */
+export async function replaceFile(
+  path: string,
+  text: string,
+  { mode = 0o666 }: WriteOptions = {},
+): Promise<void> {
+  const target = await realpath(path).catch(() => path);
+  const found = await stat(target).catch(() => null);
+  if (found !== null && !found.isFile()) {
+    await writeFile(target, text);
+    return;
+  }
+  const temporary = `${target}.${process.pid}.tmp`;
+  try {
+    {
+      await using file = await open(temporary, 'wx', mode);
+      await file.writeFile(text);
+      await file.sync();
+    }
+    await rename(temporary, target);
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw error;
+  }
+}
+
+/** Why a file could not be written. */
+export function causeOf(error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException;
+  switch (code) {
+    case 'ENOENT':
+      return 'its folder does not exist';
+    case 'EISDIR':
+      return 'it is a folder';
+    case 'ENOTDIR':
+      return 'a part of its path is no folder';
+    case 'EACCES':
+    case 'EPERM':
+    case 'EROFS':
+      return 'permission denied';
+    case 'ENOSPC':
+      return 'the disk is full';
+    default:
+      return code ?? message;
+  }
+}

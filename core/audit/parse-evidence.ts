@@ -1,0 +1,48 @@
+import type { Check, HealthReport } from '../health/health.ts';
+import { parseHealthReport } from '../health/parse-health-report.ts';
+import { proofRecord } from '../proof/proof-record.ts';
+import type { ProofRecord } from '../proof/proof.ts';
+import { integer, isRecord, list, object, own, parseWith, text } from '../untrusted/fields.ts';
+
+/** What the three routes of a sidecar say; null: that is not how a sidecar answers. */
+
+const READY_WORDS: readonly unknown[] = ['ready', 'degraded', 'not-ready'];
+const SOURCES: readonly unknown[] = ['manifest-static', 'agent-sdk'];
+
+/** `GET /health/ready` */
+export function parseReady(value: unknown): { agentName: string; checks: Check[] } | null {
+  if (!isRecord(value)) return null;
+  if (!READY_WORDS.includes(own(value, 'status')) || !SOURCES.includes(own(value, 'source'))) return null;
+  const report: HealthReport | null = parseHealthReport(value);
+  return report === null ? null : { agentName: report.agentName, checks: report.checks };
+}
+
+const MAX_NAMES = 1000;
+const entries = list(
+  object<{ seq: number }, { guardrailsInvoked: string[] }>(
+    { seq: integer({ min: 0 }) },
+    { guardrailsInvoked: list(text({ max: 500, cut: true }), { max: MAX_NAMES, cut: true }) },
+  ),
+  { max: 100_000 },
+);
+
+/** A page of `GET /audit`: the guardrails that its entries report, how many entries it has, and the seq of its last. */
+export function parseAuditPage(
+  value: unknown,
+): { guardrails: string[]; length: number; last: number | null } | null {
+  const parsed = parseWith(entries, value);
+  if (!parsed.ok) return null;
+  return {
+    guardrails: parsed.value.flatMap(({ guardrailsInvoked }) => guardrailsInvoked ?? []),
+    length: parsed.value.length,
+    last: parsed.value.at(-1)?.seq ?? null,
+  };
+}
+
+const proofs = list(proofRecord, { max: 1000 });
+
+/** `GET /proof` */
+export function parseProofList(value: unknown): ProofRecord[] | null {
+  const parsed = parseWith(proofs, value);
+  return parsed.ok ? parsed.value : null;
+}
