@@ -68,7 +68,7 @@ export const POLICY_RULES: readonly PolicyRule[] = [
   policyRule({
     reason: 'monthly_cost_limit_exceeded',
     field: 'spec.model.costControls.maxMonthlyUSD',
-    declaredBy: 'given',
+    declaredBy: 'given; without `usdPerMillionTokens` the cost is not known, and it denies nothing',
     deniesWhen: "today's cost has reached maxMonthlyUSD / 30",
     severity: 'critical',
     recommendation: "Reduce today's use of the model, or raise costControls.maxMonthlyUSD.",
