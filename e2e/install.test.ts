@@ -343,7 +343,7 @@ describe('an agent that skips a guardrail which it declares', () => {
     const forward = await cluster.forward({ namespace: NAMESPACE, name: CARELESS, port: 80 });
     try {
       const { answer } = await eventually(
-        'an answer through the Service',
+        'an answer of the agent through the Service',
         20_000,
         async () => {
           const response = await fetch(`${forward.url}/v1/chat`, {
@@ -357,7 +357,8 @@ describe('an agent that skips a guardrail which it declares', () => {
             body: await response.json(),
           };
         },
-        () => true,
+        // The agent's container has no readiness probe: its pod is Ready before it listens.
+        ({ status }) => status !== 502,
       );
       expect(answer).toEqual({
         status: 403,
