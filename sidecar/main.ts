@@ -1,10 +1,25 @@
 import { runProcess } from '../runtime/run-process.ts';
-import { readConfig } from './config.ts';
+import { readConfig, SIDECAR_FIELDS } from './config.ts';
+import { renderPolicy } from './render-policy.ts';
 import { startSidecar } from './start-sidecar.ts';
 
-void runProcess({
-  part: 'sidecar',
-  env: process.env,
-  readConfig,
-  start: (config, logger) => startSidecar({ config, logger, env: process.env }),
-});
+const [command, folder] = process.argv.slice(2);
+if (command === undefined)
+  void runProcess({
+    part: 'sidecar',
+    env: process.env,
+    readConfig,
+    start: (config, logger) => startSidecar({ config, logger, env: process.env }),
+  });
+else void runInitStep();
+
+async function runInitStep(): Promise<void> {
+  const manifest = SIDECAR_FIELDS.MANIFEST_PATH.parse(process.env['MANIFEST_PATH']);
+  const problem =
+    command !== 'render-policy' || folder === undefined || !manifest.ok
+      ? 'the sidecar takes no arguments, or: render-policy <folder>'
+      : await renderPolicy(manifest.value, folder);
+  if (problem === null) return;
+  process.stderr.write(`sidecar cannot start:\n${problem}\n`);
+  process.exitCode = 1;
+}

@@ -31,6 +31,11 @@ test('the sidecar image is all that has no default', () => {
       SIDECAR_LOG_LEVEL: 'info',
       HEARTBEAT_SECONDS: 30,
       POLICY_ENGINE: 'builtin',
+      OPA_IMAGE: null,
+      OPA_CPU_REQUEST: '10m',
+      OPA_CPU_LIMIT: '500m',
+      OPA_MEMORY_REQUEST: '96Mi',
+      OPA_MEMORY_LIMIT: '192Mi',
       POLICY_MODE: 'track',
       POLICY_MINIMUM_MODE: 'off',
       KUBECONFIG: null,
@@ -61,7 +66,12 @@ test.each([
   ['SIDECAR_MEMORY_LIMIT', '32Mi'],
   ['SIDECAR_LOG_LEVEL', 'trace'],
   ['HEARTBEAT_SECONDS', '9'],
-  ['POLICY_ENGINE', 'opa'],
+  ['POLICY_ENGINE', 'cedar'],
+  ['OPA_IMAGE', 'two words'],
+  ['OPA_CPU_REQUEST', 'lots'],
+  ['OPA_CPU_LIMIT', '0'],
+  ['OPA_MEMORY_REQUEST', '1'],
+  ['OPA_MEMORY_LIMIT', '1Mi'],
   ['POLICY_MODE', 'block'],
   ['POLICY_MINIMUM_MODE', 'none'],
   ['LOG_LEVEL', 'loud'],
@@ -69,6 +79,21 @@ test.each([
   const result = readConfig({ ...IMAGE, [name]: value });
   expect(result.ok ? [] : result.problems.map((problem) => [problem.name, problem.value])).toEqual([
     [name, value],
+  ]);
+});
+
+test('an engine beside the sidecar wants an image, and no image is taken for granted', () => {
+  const problems = (env: Record<string, string>) => {
+    const result = readConfig({ ...IMAGE, ...env });
+    return result.ok ? [] : result.problems;
+  };
+  expect(problems({ POLICY_ENGINE: 'opa' })).toEqual([
+    { name: 'OPA_IMAGE', value: '(unset)', wanted: 'an image reference, since POLICY_ENGINE is opa' },
+  ]);
+  expect(problems({ POLICY_ENGINE: 'opa', OPA_IMAGE: 'mirror/opa:1.22.0-static' })).toEqual([]);
+  expect(problems({ OPA_CPU_REQUEST: '2', OPA_MEMORY_LIMIT: '96Mi', OPA_MEMORY_REQUEST: '97Mi' })).toEqual([
+    { name: 'OPA_CPU_REQUEST', value: '2', wanted: 'at most OPA_CPU_LIMIT, which is 500m' },
+    { name: 'OPA_MEMORY_REQUEST', value: '97Mi', wanted: 'at most OPA_MEMORY_LIMIT, which is 96Mi' },
   ]);
 });
 

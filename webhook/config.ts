@@ -35,6 +35,11 @@ const image: EnvField<string> = {
   parse: (raw) => (raw === undefined ? { ok: false } : ANNOTATIONS.image.read(raw)),
 };
 
+const optionalImage: EnvField<string | null> = {
+  wanted: `${ANNOTATIONS.image.allowed}, or unset`,
+  parse: (raw) => (raw === undefined ? { ok: true, value: null } : ANNOTATIONS.image.read(raw)),
+};
+
 const images: EnvField<string[]> = {
   wanted: 'image references separated by commas, or unset',
   parse: (raw = '') => {
@@ -66,7 +71,12 @@ export const WEBHOOK_FIELDS = {
   SIDECAR_MEMORY_LIMIT: like(ANNOTATIONS.memoryLimit, '192Mi'),
   SIDECAR_LOG_LEVEL: like(ANNOTATIONS.logLevel, 'info'),
   HEARTBEAT_SECONDS: integer({ min: 10, max: 3600, default: 30 }),
-  POLICY_ENGINE: oneOf(['builtin', 'none'], 'builtin'),
+  POLICY_ENGINE: oneOf(['builtin', 'opa', 'none'], 'builtin'),
+  OPA_IMAGE: optionalImage,
+  OPA_CPU_REQUEST: like(ANNOTATIONS.cpuRequest, '10m'),
+  OPA_CPU_LIMIT: like(ANNOTATIONS.cpuLimit, '500m'),
+  OPA_MEMORY_REQUEST: like(ANNOTATIONS.memoryRequest, '96Mi'),
+  OPA_MEMORY_LIMIT: like(ANNOTATIONS.memoryLimit, '192Mi'),
   POLICY_MODE: like(ANNOTATIONS.mode, 'track'),
   POLICY_MINIMUM_MODE: like(ANNOTATIONS.mode, 'off'),
   KUBECONFIG: optionalText,
@@ -92,7 +102,12 @@ export const WEBHOOK_SUMMARIES: Summaries<typeof WEBHOOK_FIELDS> = {
   SIDECAR_LOG_LEVEL: 'How much the sidecar logs.',
   HEARTBEAT_SECONDS: "The sidecar's heartbeat interval.",
   POLICY_ENGINE:
-    'Whether injected sidecars evaluate the rules of their manifests (builtin), or no policy at all.',
+    'What evaluates the rules of the manifests: injected sidecars themselves (builtin), an Open Policy Agent beside each (opa, which wants OPA_IMAGE), or nothing (none).',
+  OPA_IMAGE: 'The image of Open Policy Agent, for POLICY_ENGINE opa.',
+  OPA_CPU_REQUEST: "The engine's CPU request; at most its limit.",
+  OPA_CPU_LIMIT: "The engine's CPU limit.",
+  OPA_MEMORY_REQUEST: "The engine's memory request; at most its limit.",
+  OPA_MEMORY_LIMIT: "The engine's memory limit; its Go runtime collects from four fifths of it.",
   POLICY_MODE: 'The mode of pods that say none.',
   POLICY_MINIMUM_MODE: "No pod's mode may be under this: off < track < enforce. POLICY_MODE neither.",
   KUBECONFIG: "The kubeconfig file of the cluster. Unset: the pod's own ServiceAccount.",
@@ -105,7 +120,7 @@ const MODES = ['off', 'track', 'enforce'] as const;
 /** The webhook's environment; wrong values, and values that are wrong together, are all reported at once. */
 export function readConfig(env: Environment): ConfigResult<WebhookConfig> {
   const result = readEnv(env, WEBHOOK_FIELDS as EnvFields<WebhookConfig>);
-  const problems = [...(result.ok ? [] : result.problems), ...wrongTogether(env)];
+  const problems = [...(result.ok ? [] : result.problems), ...wrongTogether(env), ...missingImage(env)];
   return !result.ok || problems.length > 0 ? { ok: false, problems } : result;
 }
 
@@ -113,8 +128,18 @@ export function readConfig(env: Environment): ConfigResult<WebhookConfig> {
 const ORDERED = [
   ['SIDECAR_CPU_REQUEST', 'at most', 'SIDECAR_CPU_LIMIT'],
   ['SIDECAR_MEMORY_REQUEST', 'at most', 'SIDECAR_MEMORY_LIMIT'],
+  ['OPA_CPU_REQUEST', 'at most', 'OPA_CPU_LIMIT'],
+  ['OPA_MEMORY_REQUEST', 'at most', 'OPA_MEMORY_LIMIT'],
   ['POLICY_MODE', 'at least', 'POLICY_MINIMUM_MODE'],
 ] as const;
+
+/** No image of somebody else's is the default: an installation says which one it trusts. */
+function missingImage(env: Environment): EnvProblem[] {
+  const isMissing = env['POLICY_ENGINE'] === 'opa' && (env['OPA_IMAGE'] ?? '') === '';
+  return isMissing
+    ? [{ name: 'OPA_IMAGE', value: '(unset)', wanted: 'an image reference, since POLICY_ENGINE is opa' }]
+    : [];
+}
 
 function wrongTogether(env: Environment): EnvProblem[] {
   return ORDERED.flatMap(([name, order, other]) => {

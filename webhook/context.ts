@@ -30,7 +30,7 @@ export function settingsOf(config: WebhookConfig): Omit<InjectionSettings, 'ca'>
       memoryLimit: config.SIDECAR_MEMORY_LIMIT,
     },
     logLevel: config.SIDECAR_LOG_LEVEL,
-    engine: config.POLICY_ENGINE,
+    engine: engineOf(config),
     mode: config.POLICY_MODE,
     minimumMode: config.POLICY_MINIMUM_MODE,
     heartbeatSeconds: config.HEARTBEAT_SECONDS,
@@ -39,6 +39,21 @@ export function settingsOf(config: WebhookConfig): Omit<InjectionSettings, 'ca'>
   };
   const configHash = createHash('sha256').update(JSON.stringify(settings)).digest('hex').slice(0, 12);
   return { ...settings, configHash };
+}
+
+function engineOf(config: WebhookConfig): InjectionSettings['engine'] {
+  if (config.POLICY_ENGINE !== 'opa') return config.POLICY_ENGINE;
+  if (config.OPA_IMAGE === null)
+    throw new Error('the configuration lets no engine through without its image');
+  return {
+    image: config.OPA_IMAGE,
+    resources: {
+      cpuRequest: config.OPA_CPU_REQUEST,
+      cpuLimit: config.OPA_CPU_LIMIT,
+      memoryRequest: config.OPA_MEMORY_REQUEST,
+      memoryLimit: config.OPA_MEMORY_LIMIT,
+    },
+  };
 }
 
 /** The names under which a Service of the release is reached; loopback for a port forward. */

@@ -1,6 +1,7 @@
 import { POLICY_MODES, type PolicyMode } from '../heartbeat/heartbeat.ts';
 import { isDnsLabel, isDnsSubdomain } from './names.ts';
 import { parseQuantity } from './quantity.ts';
+import { shown } from './shown.ts';
 import type { LogLevel } from './settings.ts';
 
 /** One pod annotation: all that the reader, the refusal and the reference page say about it. */
@@ -147,8 +148,7 @@ export function readAnnotations(annotations: Readonly<Record<string, string>>): 
   return problems.length > 0 ? { ok: false, problems } : { ok: true, values: values };
 }
 
-/** One refusal sentence, with the value cut so that it cannot flood an event. */
-export function describeAnnotationProblem(problem: AnnotationProblem): string {
-  const value = problem.value.length > 100 ? `${problem.value.slice(0, 100)}…` : problem.value;
-  return `annotation ${problem.name}: ${JSON.stringify(value)} is not ${problem.allowed}`;
+/** One refusal sentence. */
+export function describeAnnotationProblem({ name, value, allowed }: AnnotationProblem): string {
+  return `annotation ${name}: ${shown(value)} is not ${allowed}`;
 }

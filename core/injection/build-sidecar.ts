@@ -3,6 +3,7 @@ import {
   CA_ANNOTATION,
   CONTROL_PORT,
   CONTROL_PORT_NAME,
+  ENGINE_PORT,
   SIDECAR_CONTAINER,
   TOKEN_AUDIENCE,
   VOLUMES,
@@ -26,6 +27,36 @@ export interface InjectionPlan {
 
 const IDENTITY_PATH = '/var/run/secrets/platform.io';
 
+/** What the sidecar image runs by itself, for those who add words to it. */
+export const NODE_IMAGE_ARGS: readonly string[] = ['dist/sidecar/main.js'];
+
+/** The restricted Pod Security profile, as one container can keep it whatever the pod says. */
+export const RESTRICTED: Readonly<Record<string, unknown>> = {
+  allowPrivilegeEscalation: false,
+  capabilities: { drop: ['ALL'] },
+  privileged: false,
+  readOnlyRootFilesystem: true,
+  runAsGroup: 65532,
+  runAsNonRoot: true,
+  runAsUser: 65532,
+  seccompProfile: { type: 'RuntimeDefault' },
+};
+
+export const manifestMount = { name: VOLUMES.manifest, mountPath: '/manifest', readOnly: true };
+// The ServiceAccount admission plugin mounts the agent's API token into every container that has nothing there.
+export const noApiMount = {
+  name: VOLUMES.noApi,
+  mountPath: '/var/run/secrets/kubernetes.io/serviceaccount',
+  readOnly: true,
+};
+
+export function resourcesOf(resources: SidecarResources): NonNullable<Container['resources']> {
+  return {
+    requests: { cpu: resources.cpuRequest, memory: resources.memoryRequest },
+    limits: { cpu: resources.cpuLimit, memory: resources.memoryLimit },
+  };
+}
+
 /**
  * The sidecar as a native sidecar container. Every field that the API server would default is written out, so that a
  * pod that comes back a second time (reinvocation) needs no change.
@@ -36,7 +67,6 @@ export function buildSidecar(
   portNames: readonly string[],
   settings: InjectionSettings,
 ): Container {
-  const { resources } = plan;
   return {
     name: SIDECAR_CONTAINER,
     image: plan.image,
@@ -47,69 +77,79 @@ export function buildSidecar(
       { name: CONTROL_PORT_NAME, containerPort: CONTROL_PORT, protocol: 'TCP' },
     ],
     env: environment(plan, agent, settings),
-    resources: {
-      requests: { cpu: resources.cpuRequest, memory: resources.memoryRequest },
-      limits: { cpu: resources.cpuLimit, memory: resources.memoryLimit },
-    },
+    resources: resourcesOf(plan.resources),
     // Asked from the second in which it can answer; sooner every pod would begin with a warning event.
     startupProbe: readyz({ initialDelaySeconds: 1, periodSeconds: 1, failureThreshold: 120 }),
     readinessProbe: readyz({ periodSeconds: 5, failureThreshold: 3 }),
-    securityContext: {
-      allowPrivilegeEscalation: false,
-      capabilities: { drop: ['ALL'] },
-      privileged: false,
-      readOnlyRootFilesystem: true,
-      runAsGroup: 65532,
-      runAsNonRoot: true,
-      runAsUser: 65532,
-      seccompProfile: { type: 'RuntimeDefault' },
-    },
+    securityContext: RESTRICTED,
     terminationMessagePath: '/dev/termination-log',
     terminationMessagePolicy: 'FallbackToLogsOnError',
     volumeMounts: [
-      { name: VOLUMES.manifest, mountPath: '/manifest', readOnly: true },
-      { name: VOLUMES.identity, mountPath: IDENTITY_PATH, readOnly: true },
-      // The ServiceAccount admission plugin mounts the agent's API token into every container that has nothing there.
-      { name: VOLUMES.noApi, mountPath: '/var/run/secrets/kubernetes.io/serviceaccount', readOnly: true },
+      manifestMount,
+      ...(settings.controlPlaneUrl === null
+        ? []
+        : [{ name: VOLUMES.identity, mountPath: IDENTITY_PATH, readOnly: true }]),
+      noApiMount,
     ],
   };
 }
 
 /** The pod's volumes for the sidecar: the manifest, its token with the CA, and the empty place of the API token. */
-export function buildVolumes(plan: InjectionPlan): Volume[] {
-  const caField = { apiVersion: 'v1', fieldPath: `metadata.annotations['${CA_ANNOTATION}']` };
+export function buildVolumes(plan: InjectionPlan, settings: InjectionSettings): Volume[] {
   return [
     { name: VOLUMES.manifest, configMap: { name: plan.manifestConfigMap, defaultMode: 0o644 } },
-    {
-      name: VOLUMES.identity,
-      projected: {
-        defaultMode: 0o644,
-        sources: [
-          { serviceAccountToken: { audience: TOKEN_AUDIENCE, expirationSeconds: 3600, path: 'token' } },
-          { downwardAPI: { items: [{ path: 'ca.crt', fieldRef: caField }] } },
-        ],
-      },
-    },
+    ...(settings.controlPlaneUrl === null ? [] : [identityVolume(settings)]),
     { name: VOLUMES.noApi, emptyDir: { sizeLimit: '1Mi' } },
   ];
+}
+
+/** Nobody but the control plane needs to know who this is. */
+function identityVolume({ ca }: InjectionSettings): Volume {
+  const caField = { apiVersion: 'v1', fieldPath: `metadata.annotations['${CA_ANNOTATION}']` };
+  return {
+    name: VOLUMES.identity,
+    projected: {
+      defaultMode: 0o644,
+      sources: [
+        { serviceAccountToken: { audience: TOKEN_AUDIENCE, expirationSeconds: 3600, path: 'token' } },
+        ...(ca === null ? [] : [{ downwardAPI: { items: [{ path: 'ca.crt', fieldRef: caField }] } }]),
+      ],
+    },
+  };
 }
 
 function environment(plan: InjectionPlan, agent: Container, settings: InjectionSettings): EnvVariable[] {
   return [
     { name: 'UPSTREAM_URL', value: `http://127.0.0.1:${plan.agentPort}` },
     { name: 'MANIFEST_PATH', value: '/manifest/agent.yaml' },
-    ...(settings.engine === 'none' ? [] : [{ name: 'POLICY_ENGINE', value: settings.engine }]),
+    ...engineEnvironment(settings),
     { name: 'POLICY_PROXY_MODE', value: plan.mode },
     { name: 'CONTROL_ACCESS', value: 'local' },
     { name: 'AGENT_ENV_NAMES', value: agentEnvNames(agent) },
     { name: 'AGENT_NAME', value: plan.agentName },
-    { name: 'PLATFORM_URL', value: settings.controlPlaneUrl },
-    { name: 'PLATFORM_TOKEN_FILE', value: `${IDENTITY_PATH}/token` },
-    { name: 'PLATFORM_CA_FILE', value: `${IDENTITY_PATH}/ca.crt` },
+    ...controlPlaneEnvironment(settings),
     { name: 'HEARTBEAT_SECONDS', value: String(settings.heartbeatSeconds) },
     { name: 'LOG_LEVEL', value: plan.logLevel },
     { name: 'LOG_FORMAT', value: 'json' },
     { name: 'NODE_OPTIONS', value: nodeOptions(plan.resources.memoryLimit) },
+  ];
+}
+
+function engineEnvironment({ engine }: InjectionSettings): EnvVariable[] {
+  if (engine === 'none') return [];
+  if (engine === 'builtin') return [{ name: 'POLICY_ENGINE', value: 'builtin' }];
+  return [
+    { name: 'POLICY_ENGINE', value: 'opa' },
+    { name: 'POLICY_URL', value: `http://127.0.0.1:${ENGINE_PORT}` },
+  ];
+}
+
+function controlPlaneEnvironment({ controlPlaneUrl, ca }: InjectionSettings): EnvVariable[] {
+  if (controlPlaneUrl === null) return [];
+  return [
+    { name: 'PLATFORM_URL', value: controlPlaneUrl },
+    { name: 'PLATFORM_TOKEN_FILE', value: `${IDENTITY_PATH}/token` },
+    ...(ca === null ? [] : [{ name: 'PLATFORM_CA_FILE', value: `${IDENTITY_PATH}/ca.crt` }]),
   ];
 }
 
@@ -129,7 +169,7 @@ function agentEnvNames(agent: Container): string {
  * A small old generation makes V8 shrink the young one too, and a proxy's garbage is young: measured, that costs two to
  * five times the CPU per request. So the young generation's size is said as well, in MiB.
  */
-function nodeOptions(memoryLimit: string): string {
+export function nodeOptions(memoryLimit: string): string {
   return `--max-old-space-size=${heapMebibytes(memoryLimit)} --max-semi-space-size=8`;
 }
 

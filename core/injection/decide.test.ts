@@ -14,6 +14,10 @@ function outcomeOf(decision: Decision): Outcome {
   return ['refuse', ...decision.refusals.map((refusal) => refusal.code)];
 }
 
+const ENGINE = {
+  image: 'opa:1',
+  resources: { cpuRequest: '10m', cpuLimit: '1', memoryRequest: '96Mi', memoryLimit: '192Mi' },
+};
 const said = (annotations: Record<string, string>): Pod => optedInPod({ annotations });
 const agent2 = { name: 'web', image: 'web:1', ports: [{ name: 'http', containerPort: 9000 }] };
 
@@ -39,6 +43,33 @@ const TRUTH_TABLE: [string, Pod, Outcome, Partial<InjectionSettings>?][] = [
     ['refuse', 'annotation-invalid', 'annotation-invalid', 'annotation-invalid'],
   ],
   ['a Windows pod', optedInPod({ spec: { os: { name: 'windows' } } }), ['refuse', 'os-not-linux']],
+  [
+    'a pod for Windows nodes',
+    optedInPod({ spec: { nodeSelector: { 'kubernetes.io/os': 'windows' } } }),
+    ['refuse', 'os-not-linux'],
+  ],
+  [
+    'a pod for Linux nodes',
+    optedInPod({ spec: { nodeSelector: { 'kubernetes.io/os': 'linux' } } }),
+    ['inject'],
+  ],
+  ['a pod without a container', optedInPod({ spec: { containers: [] } }), ['refuse', 'container-unknown']],
+  [
+    "an agent on the engine's port, with an engine beside the sidecar",
+    optedInPod({ container: { ports: [{ containerPort: 8181 }] } }),
+    ['refuse', 'port-reserved'],
+    { engine: ENGINE },
+  ],
+  [
+    "an agent on the engine's port, without an engine",
+    optedInPod({ container: { ports: [{ containerPort: 8181 }] } }),
+    ['inject'],
+  ],
+  [
+    'a container with the name of the engine',
+    optedInPod({ spec: { initContainers: [{ name: 'platform-opa' }] } }),
+    ['refuse', 'name-reserved'],
+  ],
   ['a Linux pod that says so', optedInPod({ spec: { os: { name: 'linux' } } }), ['inject']],
   ['hostNetwork', optedInPod({ spec: { hostNetwork: true } }), ['refuse', 'host-network']],
   ['hostNetwork false', optedInPod({ spec: { hostNetwork: false } }), ['inject']],

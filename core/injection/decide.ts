@@ -11,9 +11,16 @@ import { CA_ANNOTATION, INJECTED_ANNOTATION } from './names.ts';
 import type { Pod } from './pod.ts';
 import { RULES, type Refusal, type Subject } from './refusals.ts';
 import { defaultAgentPort } from './routing.ts';
+import { shown } from './shown.ts';
 import type { InjectionSettings } from './settings.ts';
 
-export type SkipCode = 'not-opted-in' | 'mirror-pod';
+/** Every code of a pod that is let through as it is, and when; the reference page is generated from this table. */
+export const SKIP_SUMMARIES = {
+  'not-opted-in': '`platform.io/inject` is absent or `"false"`; other annotations are not even read',
+  'mirror-pod': 'the pod mirrors a static pod of a node (`kubernetes.io/config.mirror`), and runs already',
+} as const;
+
+export type SkipCode = keyof typeof SKIP_SUMMARIES;
 
 export type Decision =
   | { action: 'skip'; code: SkipCode }
@@ -94,10 +101,20 @@ const OTHER_ANNOTATIONS: readonly string[] = [
   'platform.io/compliant-grade',
 ];
 
+/** A client is shown 4 KiB of warnings at most, whoever they come from. */
+const MAX_WARNINGS = 5;
+
 /** A misspelt annotation would otherwise be a wish that nobody hears. */
 function unknownAnnotations(annotations: Readonly<Record<string, string>>): string[] {
   const known = [...Object.values(ANNOTATIONS).map((row) => row.name), ...OTHER_ANNOTATIONS];
-  return Object.keys(annotations)
-    .filter((name) => name.startsWith('platform.io/') && !known.includes(name))
-    .map((name) => `annotation ${name.slice(0, 100)} is none that the injector knows; it has no effect`);
+  const unknown = Object.keys(annotations).filter(
+    (name) => name.startsWith('platform.io/') && !known.includes(name),
+  );
+  const warnings = unknown
+    .slice(0, MAX_WARNINGS)
+    .map(
+      (name) => `annotation ${shown(name).slice(1, -1)} is none that the injector knows; it has no effect`,
+    );
+  const more = unknown.length - warnings.length;
+  return more > 0 ? [...warnings, `${more} more annotations are none that the injector knows`] : warnings;
 }

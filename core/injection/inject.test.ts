@@ -1,16 +1,27 @@
 import { expect, test } from '@jest/globals';
+import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { applyPatch } from '../../testing/json-patch.ts';
-import { anyPod, injectionSettings } from '../../testing/pods.ts';
+import { anyPod } from '../../testing/any-pod.ts';
+import { injectionSettings } from '../../testing/pods.ts';
 import { decide } from './decide.ts';
 import { inject, uninject } from './inject.ts';
-import { SIDECAR_CONTAINER, VOLUMES } from './names.ts';
+import { OWN_CONTAINERS, VOLUMES } from './names.ts';
 import { patchBetween } from './patch.ts';
 import type { Container, Handler, Pod } from './pod.ts';
+import type { InjectionSettings } from './settings.ts';
 
-const settings = injectionSettings();
+const OWN_VOLUMES: readonly string[] = Object.values(VOLUMES);
+const resources = { cpuRequest: '10m', cpuLimit: '500m', memoryRequest: '96Mi', memoryLimit: '192Mi' };
 
-function injected(pod: Pod): Pod {
+/** Every kind of installation. */
+const INSTALLATIONS: InjectionSettings[] = [
+  injectionSettings(),
+  injectionSettings({ engine: { image: 'opa:1', resources } }),
+  injectionSettings({ controlPlaneUrl: null, ca: null, engine: 'none' }),
+];
+
+function injected(pod: Pod, settings = injectionSettings()): Pod {
   const decision = decide(pod, settings);
   if (decision.action !== 'inject') throw new Error(`not injected: ${JSON.stringify(decision)}`);
   return inject(pod, decision.plan, settings);
@@ -92,72 +103,118 @@ function breaksRestricted(pod: Pod): string[] {
   ];
 }
 
-const law = (name: string, predicate: (pod: Pod) => void) =>
+/** A law of one pod in one kind of installation. */
+const law = (name: string, predicate: (pod: Pod, inject: (pod: Pod) => Pod) => void) =>
   test(name, () => {
-    fc.assert(fc.property(anyPod, predicate), { numRuns: 300 });
+    fc.assert(
+      fc.property(anyPod, fc.constantFrom(...INSTALLATIONS), (pod, settings) =>
+        predicate(pod, (plain) => injected(plain, settings)),
+      ),
+      { numRuns: 1500 },
+    );
   });
 
-law('injecting twice is injecting once', (pod) => {
-  expect(injected(injected(pod))).toEqual(injected(pod));
+/** What toEqual says, at the price of a comparison when there is nothing to say. */
+function same(actual: unknown, expected: unknown): void {
+  if (!isDeepStrictEqual(actual, expected)) expect(actual).toEqual(expected);
+}
+
+law('injecting twice is injecting once', (pod, put) => {
+  same(put(put(pod)), put(pod));
 });
 
-law('taking the injection out gives the pod back, empty lists and maps aside', (pod) => {
-  expect(withoutEmpties(uninject(injected(pod)))).toEqual(withoutEmpties(pod));
-});
-
-law('the patch makes the injected pod of the pod', (pod) => {
-  expect(applyPatch(pod, patchBetween(pod, injected(pod)))).toEqual(injected(pod));
-});
-
-law('a pod that comes back injected needs no patch', (pod) => {
-  const once = injected(pod);
-  expect(patchBetween(once, injected(once))).toEqual([]);
-});
-
-law('the input is not changed', (pod) => {
-  const copy = structuredClone(pod);
-  injected(pod);
-  expect(pod).toEqual(copy);
-});
-
-law('a pod that passes the restricted profile still does', (pod) => {
-  expect(breaksRestricted(injected(pod))).toEqual(breaksRestricted(pod));
-});
-
-law('what is there keeps its order, behind the sidecar', (pod) => {
-  const after = injected(pod);
-  const names = (list: readonly { name: string }[] | undefined) => (list ?? []).map((item) => item.name);
-  expect(names(after.spec.containers)).toEqual(names(pod.spec.containers));
-  expect(names(after.spec.initContainers)).toEqual([SIDECAR_CONTAINER, ...names(pod.spec.initContainers)]);
-  expect(names(after.spec.volumes)).toEqual([...names(pod.spec.volumes), ...Object.values(VOLUMES)]);
-});
-
-law("a Service finds the proxy under the agent port's names, and everything else where it was", (pod) => {
-  const after = injected(pod);
-  const decision = decide(pod, settings);
-  if (decision.action !== 'inject') throw new Error('not injected');
-  for (const container of pod.spec.containers) {
-    for (const { name, containerPort, protocol = 'TCP' } of container.ports ?? []) {
-      if (name === undefined) continue;
-      const isAgents =
-        container.name === decision.plan.agentContainer &&
-        containerPort === decision.plan.agentPort &&
-        protocol === 'TCP';
-      expect([name, findPort(after, name, protocol)]).toEqual([name, isAgents ? 4000 : containerPort]);
-    }
+law('a pod of any other installation ends as if it came plain', (pod, put) => {
+  for (const older of INSTALLATIONS) {
+    const old = injected(pod, { ...older, version: '0.0.1', configHash: 'old', image: 'old:1', ca: 'OLD' });
+    same(withoutEmpties(put(old)), withoutEmpties(put(pod)));
   }
 });
 
-law('every probe and lifecycle call still reaches the port it reached before', (pod) => {
-  expect(injected(pod).spec.containers.map(handlerPorts)).toEqual(pod.spec.containers.map(handlerPorts));
+law('taking the injection out gives the pod back, empty lists and maps aside', (pod, put) => {
+  same(withoutEmpties(uninject(put(pod))), withoutEmpties(pod));
 });
 
-law('no container but the sidecar mounts what injection brought', (pod) => {
-  const own: readonly string[] = Object.values(VOLUMES);
-  const mounting = [...injected(pod).spec.containers, ...(injected(pod).spec.initContainers ?? [])]
-    .filter((container) =>
-      ((container['volumeMounts'] ?? []) as { name: string }[]).some((mount) => own.includes(mount.name)),
-    )
-    .map((container) => container.name);
-  expect(mounting).toEqual([SIDECAR_CONTAINER]);
+law('the patch makes the injected pod of the pod', (pod, put) => {
+  same(applyPatch(pod, patchBetween(pod, put(pod))), put(pod));
+});
+
+law('a pod that comes back injected needs no patch', (pod, put) => {
+  const once = put(pod);
+  same(patchBetween(once, put(once)), []);
+});
+
+law('the input is not changed', (pod, put) => {
+  const copy = structuredClone(pod);
+  put(pod);
+  same(pod, copy);
+});
+
+law('a pod that passes the restricted profile still does', (pod, put) => {
+  same(breaksRestricted(put(pod)), breaksRestricted(pod));
+});
+
+law('what is there keeps its order, behind what is ours', (pod, put) => {
+  const after = put(pod);
+  const names = (list: readonly { name: string }[] | undefined) => (list ?? []).map((item) => item.name);
+  const own = names(after.spec.initContainers).filter((name) => OWN_CONTAINERS.includes(name));
+  // The engine is up before the sidecar, and ends after it.
+  expect([['platform-sidecar'], ['platform-policy', 'platform-opa', 'platform-sidecar']]).toContainEqual(own);
+  same(names(after.spec.containers), names(pod.spec.containers));
+  same(names(after.spec.initContainers), [...own, ...names(pod.spec.initContainers)]);
+  const before = names(pod.spec.volumes);
+  same(names(after.spec.volumes).slice(0, before.length), before);
+  expect(OWN_VOLUMES).toEqual(expect.arrayContaining(names(after.spec.volumes).slice(before.length)));
+});
+
+law("nothing of any container changes but the agent's port names, probes and hooks", (pod, put) => {
+  const after = put(pod);
+  const bare = ({ livenessProbe, readinessProbe, startupProbe, lifecycle, ports, ...rest }: Container) => ({
+    ...rest,
+    ports: ports?.map(({ name: _name, ...port }) => port),
+    handlers: [livenessProbe, readinessProbe, startupProbe, lifecycle?.preStop, lifecycle?.postStart].map(
+      (handler) => JSON.stringify(handler, (key, value: unknown) => (key === 'port' ? undefined : value)),
+    ),
+  });
+  same(after.spec.containers.map(bare), pod.spec.containers.map(bare));
+  same(after.spec.containers.slice(1), pod.spec.containers.slice(1));
+  const { containers: _c, initContainers, volumes: _v, ...spec } = after.spec;
+  const { containers: _d, initContainers: before = [], volumes: _w, ...plain } = pod.spec;
+  same(spec, plain);
+  same(initContainers?.slice(initContainers.length - before.length), before);
+});
+
+law(
+  "a Service finds the proxy under the agent port's names, and everything else where it was",
+  (pod, put) => {
+    const after = put(pod);
+    const decision = decide(pod, injectionSettings());
+    if (decision.action !== 'inject') throw new Error('not injected');
+    for (const container of pod.spec.containers) {
+      for (const { name, containerPort, protocol = 'TCP' } of container.ports ?? []) {
+        if (name === undefined) continue;
+        const isAgents =
+          container.name === decision.plan.agentContainer &&
+          containerPort === decision.plan.agentPort &&
+          protocol === 'TCP';
+        same([name, findPort(after, name, protocol)], [name, isAgents ? 4000 : containerPort]);
+      }
+    }
+  },
+);
+
+law('every probe and lifecycle call still reaches the port it reached before', (pod, put) => {
+  same(put(pod).spec.containers.map(handlerPorts), pod.spec.containers.map(handlerPorts));
+});
+
+law('no container but ours mounts what injection brought, and ours mount no API token', (pod, put) => {
+  const own = OWN_VOLUMES;
+  const mountsOf = (container: Container) =>
+    (container['volumeMounts'] ?? []) as { name: string; mountPath: string }[];
+  for (const container of [...put(pod).spec.containers, ...(put(pod).spec.initContainers ?? [])]) {
+    const isOurs = OWN_CONTAINERS.includes(container.name);
+    expect(mountsOf(container).some((mount) => own.includes(mount.name))).toBe(isOurs);
+    const place = '/var/run/secrets/kubernetes.io/serviceaccount';
+    if (isOurs)
+      expect(mountsOf(container)).toContainEqual({ name: VOLUMES.noApi, mountPath: place, readOnly: true });
+  }
 });

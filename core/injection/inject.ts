@@ -1,7 +1,8 @@
+import { buildEngine, buildEngineVolumes } from './build-engine.ts';
 import { buildSidecar, buildVolumes, type InjectionPlan } from './build-sidecar.ts';
 import { parseInjected, restoreContainer, type Injected } from './injected.ts';
-import { AGENT_LABEL, CA_ANNOTATION, INJECTED_ANNOTATION, SIDECAR_CONTAINER, VOLUMES } from './names.ts';
-import type { Container, Pod, PodMetadata, PodSpec } from './pod.ts';
+import { AGENT_LABEL, CA_ANNOTATION, INJECTED_ANNOTATION, OWN_CONTAINERS, VOLUMES } from './names.ts';
+import type { Container, Pod, PodMetadata, PodSpec, Quantities } from './pod.ts';
 import { namesOfPort, takePortNames } from './routing.ts';
 import type { InjectionSettings } from './settings.ts';
 
@@ -17,6 +18,7 @@ export function inject(pod: Pod, plan: InjectionPlan, settings: InjectionSetting
   if (!agent) throw new Error(`the plan names container ${plan.agentContainer}, which the pod does not have`);
   const taken = takePortNames(agent, plan.agentPort);
   const sidecar = buildSidecar(plan, agent, namesOfPort(agent, plan.agentPort), settings);
+  const own = [...buildEngine(plan, settings), sidecar];
   const injected: Injected = {
     version: settings.version,
     config: settings.configHash,
@@ -32,7 +34,7 @@ export function inject(pod: Pod, plan: InjectionPlan, settings: InjectionSetting
       annotations: {
         ...plain.metadata?.annotations,
         [INJECTED_ANNOTATION]: JSON.stringify(injected),
-        [CA_ANNOTATION]: settings.ca,
+        ...(settings.ca !== null && { [CA_ANNOTATION]: settings.ca }),
       },
     },
     spec: {
@@ -41,8 +43,35 @@ export function inject(pod: Pod, plan: InjectionPlan, settings: InjectionSetting
         container === agent ? taken.container : container,
       ),
       // First: it then covers every other init container, and ends after all of them.
-      initContainers: [sidecar, ...(plain.spec.initContainers ?? [])],
-      volumes: [...(plain.spec.volumes ?? []), ...buildVolumes(plan)],
+      initContainers: [
+        ...own.map((container) => keepOtherResources(container, pod)),
+        ...(plain.spec.initContainers ?? []),
+      ],
+      volumes: [
+        ...(plain.spec.volumes ?? []),
+        ...buildVolumes(plan, settings),
+        ...buildEngineVolumes(settings),
+      ],
+    },
+  };
+}
+
+/**
+ * Between two calls of the webhook the API server puts a LimitRange's defaults into our containers. What it says of CPU
+ * and memory we say ourselves; what it says of others, such as ephemeral-storage, a LimitRange may insist on.
+ */
+function keepOtherResources(container: Container, before: Pod): Container {
+  const resources = before.spec.initContainers?.find(({ name }) => name === container.name)?.resources;
+  if (!resources || !parseInjected(before.metadata)) return container;
+  const keep = (given: Quantities | undefined, own: Quantities | undefined): Quantities => ({
+    ...Object.fromEntries(Object.entries(given ?? {}).filter(([name]) => name === 'ephemeral-storage')),
+    ...own,
+  });
+  return {
+    ...container,
+    resources: {
+      requests: keep(resources.requests, container.resources?.requests),
+      limits: keep(resources.limits, container.resources?.limits),
     },
   };
 }
@@ -71,11 +100,11 @@ function plainMetadata(metadata: PodMetadata, injected: Injected): PodMetadata {
 
 function plainSpec(spec: PodSpec, injected: Injected): PodSpec {
   const { initContainers = [], volumes = [], ...rest } = spec;
-  const others = initContainers.filter((container) => container.name !== SIDECAR_CONTAINER);
+  const others = initContainers.filter((container) => !OWN_CONTAINERS.includes(container.name));
   const otherVolumes = volumes.filter((volume) => !OWN_VOLUMES.has(volume.name));
   const restored = (container: Container): Container =>
     container.name === injected.agent.container && injected.restore.length > 0
-      ? restoreContainer(container, injected.restore)
+      ? restoreContainer(container, injected)
       : container;
   return {
     ...rest,

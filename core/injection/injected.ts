@@ -1,8 +1,11 @@
 import { INJECTED_ANNOTATION } from './names.ts';
-import type { Container, PodMetadata } from './pod.ts';
+import type { Container, ContainerPort, PodMetadata } from './pod.ts';
 
-/** A field of the agent's container that injection changed: where, and what stood there. */
-export type Restore = [path: string, was: string];
+/**
+ * A field of the agent's container that injection changed: where, what stood there, and for a removed name its place
+ * among the members of its port when that is not the first, where the API server has it.
+ */
+export type Restore = [path: string, was: string, place?: number];
 
 /** The value of `platform.io/injected`, as JSON: what was injected, and what taking it out again needs. */
 export interface Injected {
@@ -50,24 +53,51 @@ function isInjected(value: unknown): value is Injected {
 function isRestore(value: unknown): value is Restore {
   return (
     Array.isArray(value) &&
-    value.length === 2 &&
+    (value.length === 2 || (value.length === 3 && Number.isInteger(value[2]))) &&
     typeof value[0] === 'string' &&
     RESTORABLE.test(value[0]) &&
     typeof value[1] === 'string'
   );
 }
 
-/** The container with each restorable field set back; a field whose place is gone is left alone. */
-export function restoreContainer(container: Container, restores: readonly Restore[]): Container {
+/**
+ * The container with each restorable field set back. A field that is no longer as injection left it is left alone:
+ * whoever changed it since knows better.
+ */
+export function restoreContainer(
+  container: Container,
+  { restore, agent }: Pick<Injected, 'restore' | 'agent'>,
+): Container {
   const restored = structuredClone(container);
-  for (const [path, was] of restores) {
+  for (const [path, was, place = 0] of restore) {
     const keys = path.split('/');
-    const last = keys.pop();
-    let target: unknown = restored;
-    for (const key of keys) target = isRecord(target) ? target[key] : undefined;
-    if (last !== undefined && isRecord(target)) target[last] = was;
+    if (keys[0] === 'ports') restorePortName(restored, { index: Number(keys[1]), was, place }, agent.port);
+    else restoreTarget(restored, keys, was, agent.port);
   }
   return restored;
+}
+
+/** A port is found again by its number where others have come before it. */
+function restorePortName(
+  container: Container,
+  { index, was, place }: { index: number; was: string; place: number },
+  number: number,
+): void {
+  const ports = container.ports ?? [];
+  const isMeant = (port: ContainerPort | undefined): boolean =>
+    port?.containerPort === number && port.name === undefined && (port.protocol ?? 'TCP') === 'TCP';
+  const at = isMeant(ports[index]) ? index : ports.findIndex(isMeant);
+  const port = ports[at];
+  if (!port) return;
+  const members = Object.entries(port);
+  members.splice(place, 0, ['name', was]);
+  ports[at] = Object.fromEntries(members) as ContainerPort;
+}
+
+function restoreTarget(container: Container, keys: readonly string[], was: string, number: number): void {
+  let target: unknown = container;
+  for (const key of keys.slice(0, -1)) target = isRecord(target) ? target[key] : undefined;
+  if (isRecord(target) && target['port'] === number) target['port'] = was;
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

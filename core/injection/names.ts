@@ -1,5 +1,9 @@
 /** Names that injection gives to what it adds. The chart's guard policy and the operator know them too. */
 export const SIDECAR_CONTAINER = 'platform-sidecar';
+/** Renders the rules for the policy engine, before it starts. */
+export const RULES_CONTAINER = 'platform-policy';
+export const ENGINE_CONTAINER = 'platform-opa';
+export const OWN_CONTAINERS: readonly string[] = [SIDECAR_CONTAINER, RULES_CONTAINER, ENGINE_CONTAINER];
 export const AGENT_LABEL = 'platform.io/agent';
 export const INJECTED_ANNOTATION = 'platform.io/injected';
 /** Carries the product's CA certificates (PEM) into the pod, where a downward API volume makes a file of it. */
@@ -9,10 +13,14 @@ export const VOLUMES = {
   manifest: 'platform-manifest',
   identity: 'platform-identity',
   noApi: 'platform-noapi',
+  policy: 'platform-policy',
 } as const;
 
 export const PROXY_PORT = 4000;
 export const CONTROL_PORT = 4001;
+/** The policy engine in the pod: its questions on loopback, its health for the kubelet. */
+export const ENGINE_PORT = 8181;
+export const ENGINE_HEALTH_PORT = 8282;
 export const PROXY_PORT_NAME = 'platform-proxy';
 export const CONTROL_PORT_NAME = 'platform-ctl';
 

@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { anyPod, optedInPod } from '../../testing/pods.ts';
+import { anyPod } from '../../testing/any-pod.ts';
+import { optedInPod } from '../../testing/pods.ts';
 import { parseReview } from './parse-review.ts';
 
 const reviewOf = (request: Record<string, unknown> = {}, rest: Record<string, unknown> = {}): unknown => ({

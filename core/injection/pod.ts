@@ -35,6 +35,7 @@ export interface PodSpec {
   volumes?: Volume[];
   hostNetwork?: boolean;
   os?: { name?: string };
+  nodeSelector?: Record<string, string>;
   [field: string]: unknown;
 }
 
@@ -53,9 +54,13 @@ export interface Container {
   livenessProbe?: Handler;
   readinessProbe?: Handler;
   startupProbe?: Handler;
+  resources?: { requests?: Quantities; limits?: Quantities; [field: string]: unknown };
   lifecycle?: { postStart?: Handler; preStop?: Handler; [field: string]: unknown };
   [field: string]: unknown;
 }
+
+/** Kubernetes quantities by the resource's name. */
+export type Quantities = Record<string, string | number>;
 
 export interface ContainerPort {
   name?: string;

@@ -1,25 +1,41 @@
 import type { AgentName } from './agent-name.ts';
 import { ANNOTATIONS, type AnnotationValues } from './annotations.ts';
-import { AGENT_LABEL, CONTROL_PORT, PROXY_PORT, SIDECAR_CONTAINER, VOLUMES } from './names.ts';
+import {
+  AGENT_LABEL,
+  CONTROL_PORT,
+  ENGINE_HEALTH_PORT,
+  ENGINE_PORT,
+  OWN_CONTAINERS,
+  PROXY_PORT,
+  VOLUMES,
+} from './names.ts';
 import type { Container, Pod } from './pod.ts';
 import { parseQuantity } from './quantity.ts';
 import { namesOfPort } from './routing.ts';
+import { shown } from './shown.ts';
 import type { InjectionSettings, SidecarResources } from './settings.ts';
 
-export type RefusalCode =
-  | 'annotation-invalid'
-  | 'os-not-linux'
-  | 'host-network'
-  | 'name-reserved'
-  | 'agent-name-unknown'
-  | 'agent-name-invalid'
-  | 'label-conflict'
-  | 'container-unknown'
-  | 'port-reserved'
-  | 'port-name-shared'
-  | 'mode-below-minimum'
-  | 'image-not-allowed'
-  | 'request-over-limit';
+/** Every code of a refusal and when it is said; the reference page is generated from this table. */
+export const REFUSAL_SUMMARIES = {
+  'annotation-invalid': 'an annotation above has a value that it does not allow',
+  'os-not-linux': 'the pod is not for Linux: `spec.os.name`, or the node selector `kubernetes.io/os`',
+  'host-network': '`hostNetwork` is true: the ports of the sidecar would be taken on the node',
+  'name-reserved':
+    'a container or a volume has a name of the injector, and the pod has no record of an injection',
+  'agent-name-unknown':
+    'no owner, a name that is still to be generated, and no annotation `platform.io/agent-name`',
+  'agent-name-invalid': "the workload's name is no DNS label",
+  'label-conflict': "the pod brings the label `platform.io/agent` with another value than the agent's name",
+  'container-unknown': 'no container has the name that `platform.io/agent-container` says',
+  'port-reserved':
+    'the agent, or any container, is on a port of the sidecar (4000, 4001) or of the policy engine beside it (8181, 8282 with `policy.engine: opa`)',
+  'port-name-shared': "another container has the port name of the agent's port",
+  'mode-below-minimum': '`platform.io/policy-proxy-mode` is under the chart value `policy.minimumMode`',
+  'image-not-allowed': '`platform.io/sidecar-image` is not one of the chart value `sidecar.allowedImages`',
+  'request-over-limit': 'a request of the sidecar is over its limit: it is never cut in silence',
+} as const;
+
+export type RefusalCode = keyof typeof REFUSAL_SUMMARIES;
 
 export interface Refusal {
   code: RefusalCode;
@@ -39,15 +55,20 @@ export interface Subject {
 
 type Rule = (subject: Subject) => Refusal | null;
 
-const RESERVED_PORTS: readonly number[] = [PROXY_PORT, CONTROL_PORT];
 const MODE_RANK = { off: 0, track: 1, enforce: 2 } as const;
 
 /** One row a reason. */
 export const RULES: readonly Rule[] = [
-  ({ pod }) =>
-    pod.spec.os?.name === undefined || pod.spec.os.name === 'linux'
-      ? null
-      : refusal('os-not-linux', `the sidecar is a Linux image, and spec.os.name is "${pod.spec.os.name}"`),
+  ({ pod }) => {
+    const named: [string, string | undefined][] = [
+      ['spec.os.name', pod.spec.os?.name],
+      ['the node selector kubernetes.io/os', pod.spec.nodeSelector?.['kubernetes.io/os']],
+    ];
+    const other = named.find(([, os]) => os !== undefined && os !== 'linux');
+    return other
+      ? refusal('os-not-linux', `the sidecar is a Linux image, and ${other[0]} is ${shown(other[1] ?? '')}`)
+      : null;
+  },
 
   ({ pod }) =>
     pod.spec.hostNetwork === true
@@ -77,7 +98,7 @@ export const RULES: readonly Rule[] = [
       ? null
       : refusal(
           'agent-name-invalid',
-          `"${agentName.name}" is no agent name (${ANNOTATIONS.agentName.allowed}): set annotation ${ANNOTATIONS.agentName.name}`,
+          `${shown(agentName.name)} is no agent name (${ANNOTATIONS.agentName.allowed}): set annotation ${ANNOTATIONS.agentName.name}`,
         ),
 
   ({ pod, agentName }) => {
@@ -86,31 +107,35 @@ export const RULES: readonly Rule[] = [
       ? null
       : refusal(
           'label-conflict',
-          `label ${AGENT_LABEL}: "${label}" is not the agent's name "${agentName.name}": remove the label, or set annotation ${ANNOTATIONS.agentName.name} to it`,
+          `label ${AGENT_LABEL}: ${shown(label)} is not the agent's name "${agentName.name}": remove the label, or set annotation ${ANNOTATIONS.agentName.name} to it`,
         );
   },
 
-  ({ pod, values, agent }) =>
-    agent
-      ? null
+  ({ pod, values, agent }) => {
+    if (agent) return null;
+    const names = pod.spec.containers.map((container) => container.name).join(', ');
+    return values.agentContainer === undefined
+      ? refusal('container-unknown', 'the pod has no container')
       : refusal(
           'container-unknown',
-          `annotation ${ANNOTATIONS.agentContainer.name}: "${values.agentContainer ?? ''}" is not one of the pod's containers (${pod.spec.containers.map((container) => container.name).join(', ')})`,
-        ),
+          `annotation ${ANNOTATIONS.agentContainer.name}: "${values.agentContainer}" is not one of the pod's containers (${cut(names)})`,
+        );
+  },
 
-  ({ pod, agentPort }) => {
-    if (RESERVED_PORTS.includes(agentPort))
+  ({ pod, agentPort, settings }) => {
+    const reserved = reservedPorts(settings);
+    if (reserved.includes(agentPort))
       return refusal(
         'port-reserved',
-        `the agent's port ${agentPort} is one of the sidecar's (${RESERVED_PORTS.join(', ')}): let it listen elsewhere`,
+        `the agent's port ${agentPort} is one of the sidecar's (${reserved.join(', ')}): let it listen elsewhere`,
       );
     const other = everyContainer(pod).find((container) =>
-      container.ports?.some((port) => RESERVED_PORTS.includes(port.containerPort)),
+      container.ports?.some((port) => reserved.includes(port.containerPort)),
     );
     return other
       ? refusal(
           'port-reserved',
-          `container ${other.name} has a port of the sidecar's (${RESERVED_PORTS.join(', ')}): let it listen elsewhere`,
+          `container ${cut(other.name)} has a port of the sidecar's (${reserved.join(', ')}): let it listen elsewhere`,
         )
       : null;
   },
@@ -125,7 +150,7 @@ export const RULES: readonly Rule[] = [
     return other
       ? refusal(
           'port-name-shared',
-          `containers ${agent.name} and ${other.name} both name a port ${names.map((name) => `"${name}"`).join(', ')}: give the agent's port a name of its own`,
+          `containers ${cut(agent.name)} and ${cut(other.name)} both name a port ${names.map(shown).join(', ')}: give the agent's port a name of its own`,
         )
       : null;
   },
@@ -165,6 +190,14 @@ function requestOverLimit(resource: 'cpu' | 'memory', request: string, limit: st
     : null;
 }
 
+function reservedPorts({ engine }: InjectionSettings): number[] {
+  const ports = [PROXY_PORT, CONTROL_PORT];
+  return typeof engine === 'string' ? ports : [...ports, ENGINE_PORT, ENGINE_HEALTH_PORT];
+}
+
+/** Names come before the API server has looked at them: a control character or a megabyte must not go on. */
+const cut = (text: string): string => shown(text).slice(1, -1);
+
 function everyContainer(pod: Pod): Container[] {
   return [...(pod.spec.initContainers ?? []), ...pod.spec.containers];
 }
@@ -173,7 +206,7 @@ function reservedNames(pod: Pod): string[] {
   const volumes: readonly string[] = Object.values(VOLUMES);
   return [
     ...everyContainer(pod)
-      .filter((container) => container.name === SIDECAR_CONTAINER)
+      .filter((container) => OWN_CONTAINERS.includes(container.name))
       .map((container) => `container ${container.name}`),
     ...(pod.spec.volumes ?? [])
       .filter((volume) => volumes.includes(volume.name))

@@ -30,7 +30,8 @@ export function takePortNames(
   const restore: Restore[] = [];
   taken.ports?.forEach((port, index) => {
     if (port.name === undefined || port.containerPort !== number || !isTcp(port)) return;
-    restore.push([`ports/${index}/name`, port.name]);
+    const place = Object.keys(port).indexOf('name');
+    restore.push([`ports/${index}/name`, port.name, ...(place > 0 ? ([place] as [number]) : ([] as []))]);
     delete port.name;
   });
   const handlers: [string, Handler | undefined][] = [

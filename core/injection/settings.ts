@@ -10,6 +10,12 @@ export interface SidecarResources {
 
 export type LogLevel = 'error' | 'warn' | 'info' | 'debug';
 
+/** An Open Policy Agent beside each sidecar. */
+export interface EngineSettings {
+  image: string;
+  resources: SidecarResources;
+}
+
 /** What the installation decides for every pod: the chart's values and the certificate authority of the moment. */
 export interface InjectionSettings {
   image: string;
@@ -18,15 +24,16 @@ export interface InjectionSettings {
   allowedImages: readonly string[];
   resources: SidecarResources;
   logLevel: LogLevel;
-  /** `none`: injected sidecars evaluate nothing. */
-  engine: 'builtin' | 'none';
+  /** `none`: injected sidecars evaluate nothing. Settings of an engine: it runs in every pod, on the manifest's rules. */
+  engine: 'builtin' | 'none' | EngineSettings;
   mode: PolicyMode;
   /** The floor under which no annotation can bring the mode. */
   minimumMode: PolicyMode;
   heartbeatSeconds: number;
-  controlPlaneUrl: string;
-  /** PEM, one or more certificates. */
-  ca: string;
+  /** null: sidecars send no heartbeats. */
+  controlPlaneUrl: string | null;
+  /** PEM, one or more certificates; null: those that the sidecar image knows. */
+  ca: string | null;
   /** The product's version and a hash of the settings above, for `platform.io/injected`. */
   version: string;
   configHash: string;

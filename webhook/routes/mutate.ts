@@ -107,7 +107,8 @@ function labelsOf(decision: Decision): Record<string, string> {
 function logDecision({ logger }: WebhookContext, review: PodReview, decision: Decision): void {
   const about = {
     namespace: review.namespace,
-    pod: review.pod?.metadata?.name ?? `${review.pod?.metadata?.generateName ?? ''}*`,
+    // Not looked at by the API server yet: it may be of any length.
+    pod: (review.pod?.metadata?.name ?? `${review.pod?.metadata?.generateName ?? ''}*`).slice(0, 253),
     dryRun: review.dryRun,
   };
   if (decision.action === 'inject')

@@ -1,0 +1,96 @@
+import {
+  manifestMount,
+  noApiMount,
+  nodeOptions,
+  NODE_IMAGE_ARGS,
+  resourcesOf,
+  RESTRICTED,
+  type InjectionPlan,
+} from './build-sidecar.ts';
+import { ENGINE_CONTAINER, ENGINE_HEALTH_PORT, ENGINE_PORT, RULES_CONTAINER, VOLUMES } from './names.ts';
+import type { Container, Volume } from './pod.ts';
+import { parseQuantity } from './quantity.ts';
+import type { EngineSettings, InjectionSettings } from './settings.ts';
+
+const RULES_PATH = '/policy';
+
+/**
+ * The init step that turns the mounted manifest into rules, and the engine that evaluates them: in this order, and
+ * before the sidecar, so that there is an engine for as long as there is a sidecar. Nothing without an engine.
+ */
+export function buildEngine(plan: InjectionPlan, settings: InjectionSettings): Container[] {
+  if (typeof settings.engine === 'string') return [];
+  const pull = settings.imagePullPolicy;
+  return [renderStep(plan, pull), engine(settings.engine, pull)];
+}
+
+/** Rules are a few kilobytes; the size keeps a mistake from filling the node. */
+export function buildEngineVolumes(settings: InjectionSettings): Volume[] {
+  return typeof settings.engine === 'string'
+    ? []
+    : [{ name: VOLUMES.policy, emptyDir: { sizeLimit: '4Mi' } }];
+}
+
+function renderStep(plan: InjectionPlan, imagePullPolicy: string): Container {
+  return {
+    name: RULES_CONTAINER,
+    image: plan.image,
+    imagePullPolicy,
+    args: [...NODE_IMAGE_ARGS, 'render-policy', RULES_PATH],
+    env: [
+      { name: 'MANIFEST_PATH', value: '/manifest/agent.yaml' },
+      { name: 'NODE_OPTIONS', value: nodeOptions(plan.resources.memoryLimit) },
+    ],
+    resources: resourcesOf(plan.resources),
+    securityContext: RESTRICTED,
+    terminationMessagePath: '/dev/termination-log',
+    terminationMessagePolicy: 'FallbackToLogsOnError',
+    volumeMounts: [manifestMount, { name: VOLUMES.policy, mountPath: RULES_PATH }, noApiMount],
+  };
+}
+
+function engine({ image, resources }: EngineSettings, imagePullPolicy: string): Container {
+  const health = { path: '/health', port: ENGINE_HEALTH_PORT, scheme: 'HTTP' };
+  return {
+    name: ENGINE_CONTAINER,
+    image,
+    imagePullPolicy,
+    restartPolicy: 'Always',
+    args: [
+      'run',
+      '--server',
+      `--addr=127.0.0.1:${ENGINE_PORT}`,
+      // The kubelet cannot ask on loopback; this address answers /health and /metrics, and no question of policy.
+      `--diagnostic-addr=:${ENGINE_HEALTH_PORT}`,
+      '--ignore=.*',
+      '--log-level=error',
+      '--skip-version-check',
+      RULES_PATH,
+    ],
+    env: [{ name: 'GOMEMLIMIT', value: `${goMebibytes(resources.memoryLimit)}MiB` }],
+    resources: resourcesOf(resources),
+    startupProbe: {
+      httpGet: health,
+      timeoutSeconds: 2,
+      successThreshold: 1,
+      periodSeconds: 1,
+      failureThreshold: 120,
+    },
+    livenessProbe: {
+      httpGet: health,
+      timeoutSeconds: 2,
+      successThreshold: 1,
+      periodSeconds: 10,
+      failureThreshold: 3,
+    },
+    securityContext: RESTRICTED,
+    terminationMessagePath: '/dev/termination-log',
+    terminationMessagePolicy: 'FallbackToLogsOnError',
+    volumeMounts: [{ name: VOLUMES.policy, mountPath: RULES_PATH, readOnly: true }, noApiMount],
+  };
+}
+
+/** Go collects more often near this, four fifths of the limit, than it would be killed for. */
+function goMebibytes(memoryLimit: string): number {
+  return Math.floor(((parseQuantity(memoryLimit) ?? 0) / 2 ** 20) * 0.8);
+}

@@ -1,0 +1,118 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { decide } from '../../core/injection/decide.ts';
+import { inject } from '../../core/injection/inject.ts';
+import type { Container } from '../../core/injection/pod.ts';
+import { denyPathOf } from '../../core/policy/package-name.ts';
+import { clusterBinary } from '../../testing/cluster-binary.ts';
+import { whyNoOpa } from '../../testing/opa.ts';
+import { injectionSettings, optedInPod } from '../../testing/pods.ts';
+import { plainManifest } from '../../testing/policy-cases.ts';
+import { TestServers } from '../../testing/sockets.ts';
+
+/** What injection puts into a pod with an engine beside the sidecar. */
+function injectedContainers(): Record<string, Container> {
+  const resources = { cpuRequest: '10m', cpuLimit: '500m', memoryRequest: '96Mi', memoryLimit: '192Mi' };
+  const settings = injectionSettings({ engine: { image: 'opa:1', resources } });
+  const decision = decide(optedInPod(), settings);
+  if (decision.action !== 'inject') throw new Error('not injected');
+  const containers = inject(optedInPod(), decision.plan, settings).spec.initContainers ?? [];
+  return Object.fromEntries(containers.map((container) => [container.name, container]));
+}
+
+const argsOf = (name: string): string[] => injectedContainers()[name]?.['args'] as string[];
+
+/** Runs the init step's own words, with another folder and manifest. */
+async function render(manifest: string, folder: string): Promise<{ code: number | null; errors: string }> {
+  const args = argsOf('platform-policy').map((word) => (word === '/policy' ? folder : word));
+  const child = spawn(process.execPath, args, {
+    env: { MANIFEST_PATH: manifest },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  let errors = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (errors += text));
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code, errors };
+}
+
+describe('the init step of a pod', () => {
+  let folder: string;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'render-policy-'));
+  });
+  afterAll(() => rm(folder, { recursive: true }));
+
+  test.each([
+    ['a manifest that is not there', 'none.yaml', 'none.yaml: does not exist'],
+    ['a manifest that is not valid', 'bad.yaml', 'bad.yaml:1:1'],
+  ])('ends with the reason for %s, and writes nothing', async (_case, name, reason) => {
+    await writeFile(join(folder, 'bad.yaml'), 'kind: Nothing\n');
+    const out = await mkdtemp(join(folder, 'out-'));
+    const { code, errors } = await render(join(folder, name), out);
+    expect(errors).toMatch(/^sidecar cannot start:\n/);
+    expect(errors).toContain(reason);
+    expect([code, await readdir(out)]).toEqual([1, []]);
+  });
+
+  test('ends with the reason when the folder cannot be written', async () => {
+    const file = join(folder, 'agent.yaml');
+    await writeFile(file, JSON.stringify(plainManifest('corner-shop', ['pii_detector_not_invoked'])));
+    const { code, errors } = await render(file, join(folder, 'nowhere'));
+    expect([code, errors]).toEqual([1, expect.stringContaining('the rules cannot be written: ENOENT')]);
+  });
+});
+
+(whyNoOpa() ? describe.skip : describe)('the engine of a pod', () => {
+  test('starts with its own words on the rendered rules, answers on loopback, and tells the kubelet its health', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'engine-in-the-pod-'));
+    const manifest = join(folder, 'agent.yaml');
+    await writeFile(manifest, JSON.stringify(plainManifest('corner-shop', ['pii_detector_not_invoked'])));
+    const rules = await mkdtemp(join(folder, 'policy-'));
+    expect(await render(manifest, rules)).toEqual({ code: 0, errors: '' });
+    const servers = new TestServers();
+    const [port, health] = [await servers.closedPort(), await servers.closedPort()];
+    const args = argsOf('platform-opa').map((word) =>
+      word.replace('/policy', rules).replace(':8181', `:${port}`).replace(':8282', `:${health}`),
+    );
+    expect(args).toContain(`--addr=127.0.0.1:${port}`);
+    const child = spawn(clusterBinary('opa'), args, { env: { GOMEMLIMIT: '153MiB' }, stdio: 'ignore' });
+    try {
+      await until(() => isOk(`http://127.0.0.1:${health}/health`));
+      const ask = async (at: number) =>
+        fetch(`http://127.0.0.1:${at}${denyPathOf('corner-shop')}`, {
+          method: 'POST',
+          body: JSON.stringify({ input: { request_type: 'llm_call', guardrails_invoked: [] } }),
+        });
+      const answer = await ask(port);
+      expect([answer.status, await answer.text()]).toEqual([
+        200,
+        expect.stringContaining('pii_detector_not_invoked'),
+      ]);
+      // The address that the pod's network reaches answers no question of policy.
+      expect((await ask(health)).status).toBe(404);
+    } finally {
+      child.kill('SIGKILL');
+      await once(child, 'exit');
+      await rm(folder, { recursive: true });
+    }
+  });
+});
+
+async function isOk(url: string): Promise<boolean> {
+  const response = await fetch(url).catch(() => null);
+  await response?.body?.cancel();
+  return response?.ok === true;
+}
+
+async function until(holds: () => Promise<boolean>): Promise<void> {
+  for (let tries = 0; tries < 200; tries += 1) {
+    if (await holds()) return;
+    await sleep(50);
+  }
+  throw new Error('it never came true');
+}

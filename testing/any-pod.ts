@@ -1,0 +1,194 @@
+import fc from 'fast-check';
+import type { Container, Pod, PodMetadata } from '../core/injection/pod.ts';
+
+const label = fc.stringMatching(/^[a-z]([-a-z0-9]{0,8}[a-z0-9])?$/);
+const freeMap = fc.dictionary(
+  fc.oneof(label, fc.constantFrom('constructor', 'example.com/a', 'app')),
+  fc.string({ maxLength: 8 }),
+  { maxKeys: 3 },
+);
+const anyJson = fc.jsonValue({ maxDepth: 2 }).map((value): unknown => JSON.parse(JSON.stringify(value)));
+const probe = (names: readonly string[]) => {
+  const target = fc.record({
+    port: fc.oneof(fc.constantFrom(8000, 9000, 80), ...(names.length > 0 ? [fc.constantFrom(...names)] : [])),
+  });
+  return fc.oneof(
+    fc.record({ httpGet: target, periodSeconds: fc.nat(9) }),
+    fc.record({ tcpSocket: target }),
+    fc.constant({ exec: { command: ['true'] } }),
+    fc.constant({ grpc: { port: 8000, service: 'ready' } }),
+    fc.constant({ sleep: { seconds: 3 } }),
+  );
+};
+
+const restrictedContext = {
+  allowPrivilegeEscalation: false,
+  capabilities: { drop: ['ALL'] },
+  runAsNonRoot: true,
+  seccompProfile: { type: 'RuntimeDefault' },
+};
+
+/** A container called `name`; `prefix` keeps its port names apart from those of others. */
+function container(name: string, prefix: string): fc.Arbitrary<Container> {
+  const ports = fc.uniqueArray(
+    fc.record(
+      {
+        name: label.map((text) => `${prefix}${text}`.slice(0, 15).replace(/-+$/, '')),
+        containerPort: fc.constantFrom(8000, 8000, 9000, 80),
+        protocol: fc.constantFrom('TCP', 'TCP', 'UDP', 'SCTP'),
+        hostIP: fc.constant('127.0.0.1'),
+      },
+      { requiredKeys: ['containerPort'] },
+    ),
+    { maxLength: 3, selector: (port) => port.name ?? `${Math.random()}` },
+  );
+  return ports.chain((list) => {
+    const names = list.flatMap((port) => port.name ?? []);
+    return fc
+      .record(
+        {
+          image: fc.constant('image:1'),
+          ports: fc.constant(list),
+          env: fc.array(fc.record({ name: fc.constantFrom('A', 'B', 'a,b'), value: fc.string() }), {
+            maxLength: 3,
+          }),
+          envFrom: fc.constant([{ configMapRef: { name: 'more' } }]),
+          livenessProbe: probe(names),
+          readinessProbe: probe(names),
+          startupProbe: probe(names),
+          lifecycle: fc.record({ postStart: probe(names), preStop: probe(names) }, { requiredKeys: [] }),
+          securityContext: fc.constant(restrictedContext),
+          resources: fc.constantFrom<NonNullable<Container['resources']>>(
+            { requests: { cpu: '1', memory: '1Gi' } },
+            { limits: { 'nvidia.com/gpu': 1, 'ephemeral-storage': '1Gi' } },
+          ),
+          volumeMounts: fc.constantFrom(
+            [{ name: 'v-a', mountPath: '/a' }],
+            [{ name: 'kube-api-access-x', mountPath: '/var/run/secrets/kubernetes.io/serviceaccount' }],
+          ),
+          command: fc.array(fc.string(), { maxLength: 2 }),
+          somethingNewer: anyJson,
+        },
+        { requiredKeys: ['image', 'ports'] },
+      )
+      .map((rest) => ({ name, ...rest }) as unknown as Container);
+  });
+}
+
+const containers = fc
+  .integer({ min: 1, max: 3 })
+  .chain((count) =>
+    fc.tuple(...Array.from({ length: count }, (_, index) => container(`c${index}`, `p${index}`))),
+  );
+
+const initContainers = fc
+  .integer({ min: 0, max: 3 })
+  .chain((count) =>
+    fc.tuple(
+      ...Array.from({ length: count }, (_, index) =>
+        container(`i${index}`, `i${index}`).chain((init) =>
+          fc.constantFrom(init, { ...init, restartPolicy: 'Always' }),
+        ),
+      ),
+    ),
+  );
+
+const volume = fc
+  .tuple(
+    label,
+    fc.constantFrom(
+      { emptyDir: {} },
+      { configMap: { name: 'c' } },
+      { secret: { secretName: 's' } },
+      { persistentVolumeClaim: { claimName: 'p' } },
+      { projected: { sources: [{ serviceAccountToken: { audience: 'vault', path: 'token' } }] } },
+      { csi: { driver: 'secrets-store.csi.k8s.io', readOnly: true } },
+    ),
+  )
+  .map(([name, source]) => ({ name: `v-${name}`, ...source }));
+
+/** What injection has no word about, and must leave as it is. */
+const others = fc.record(
+  {
+    securityContext: fc.constantFrom({ runAsNonRoot: true }, { fsGroup: 2000, runAsUser: 1000 }),
+    nodeSelector: fc.constantFrom({ 'kubernetes.io/os': 'linux' }, { pool: 'gpu' }),
+    os: fc.constant({ name: 'linux' }),
+    tolerations: fc.constant([{ key: 'nvidia.com/gpu', operator: 'Exists', effect: 'NoSchedule' }]),
+    affinity: fc.constant({ podAntiAffinity: {} }),
+    topologySpreadConstraints: fc.constant([{ maxSkew: 1, topologyKey: 'zone' }]),
+    runtimeClassName: fc.constant('gvisor'),
+    shareProcessNamespace: fc.boolean(),
+    automountServiceAccountToken: fc.boolean(),
+    serviceAccountName: label,
+    restartPolicy: fc.constantFrom('Always', 'Never', 'OnFailure'),
+    terminationGracePeriodSeconds: fc.nat(600),
+    hostNetwork: fc.constant(false),
+    dnsConfig: fc.constant({ options: [{ name: 'ndots', value: '1' }] }),
+    imagePullSecrets: fc.constant([{ name: 'pull' }]),
+    ephemeralContainers: fc.constant([{ name: 'debug', image: 'busybox' }]),
+    schedulingGates: fc.constant([{ name: 'kueue.x-k8s.io/topology' }]),
+    somethingNewer: anyJson,
+  },
+  { requiredKeys: [] },
+);
+
+const owned = fc.constantFrom<PodMetadata>(
+  { name: 'chat' },
+  {
+    generateName: 'chat-6bf7bc4bf5-',
+    labels: { 'pod-template-hash': '6bf7bc4bf5' },
+    ownerReferences: [
+      { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'chat-6bf7bc4bf5', uid: 'u', controller: true },
+    ],
+  },
+  {
+    name: 'chat-0',
+    ownerReferences: [
+      { apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'chat', uid: 'u', controller: true },
+    ],
+  },
+);
+
+const said = fc.record(
+  {
+    'platform.io/agent-port': fc.constantFrom('8000', '9000', '7777'),
+    'platform.io/agent-container': fc.constant('c0'),
+    'platform.io/policy-proxy-mode': fc.constantFrom('track', 'enforce', 'off'),
+    'platform.io/sidecar-memory-limit': fc.constantFrom('128Mi', '1Gi'),
+    'platform.io/sidecar-log-level': fc.constantFrom('debug', 'error'),
+  },
+  { requiredKeys: [] },
+);
+
+/** Pods that opt in and break no rule, of many shapes. The agent's name is `chat`. */
+export const anyPod: fc.Arbitrary<Pod> = fc
+  .record({
+    containers,
+    initContainers: fc.option(initContainers, { nil: undefined }),
+    volumes: fc.option(fc.uniqueArray(volume, { maxLength: 3, selector: ({ name }) => name }), {
+      nil: undefined,
+    }),
+    owned,
+    labels: fc.option(freeMap, { nil: undefined }),
+    ownLabel: fc.boolean(),
+    annotations: freeMap,
+    said,
+    others,
+  })
+  .map(({ owned, labels, ownLabel, annotations, said, others, ...spec }) => ({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      ...owned,
+      annotations: { ...annotations, ...said, 'platform.io/inject': 'true' },
+      ...((owned.labels !== undefined || labels !== undefined || ownLabel) && {
+        labels: { ...labels, ...owned.labels, ...(ownLabel && { 'platform.io/agent': 'chat' }) },
+      }),
+    },
+    spec: {
+      ...others,
+      containers: spec.containers,
+      ...(spec.initContainers && { initContainers: spec.initContainers }),
+      ...(spec.volumes && { volumes: spec.volumes }),
+    },
+  }));
