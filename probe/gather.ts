@@ -38,6 +38,8 @@ export interface GatherInput {
   registeredTools?: ReadonlySet<string> | null;
   /** Whether the model's API is asked, with the agent's own key. */
   asksModel?: boolean;
+  /** Whether services and memory are asked in their own protocol, where there is one, and not only connected to. */
+  speaksProtocols?: boolean;
   /** Kinds of targets that are not connected to. */
   leaveOut?: readonly CheckCategory[];
   /** Gives up: `gather` then rejects with the signal's reason. */

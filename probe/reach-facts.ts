@@ -6,6 +6,7 @@ import { categoryOf } from '../core/health/summarize.ts';
 import type { Manifest } from '../core/manifest/manifest.ts';
 import { mcpReach } from './mcp.ts';
 import { modelReach } from './model.ts';
+import { pingOf } from './ping-of.ts';
 import { resolveReference, type ReferenceSources } from './references.ts';
 import { TCP_TIMEOUT_MS, tcpReach } from './tcp-reach.ts';
 
@@ -16,6 +17,8 @@ export interface ReachInput {
   sources: ReferenceSources;
   /** Whether the model's API is asked, with the agent's own key. */
   asksModel?: boolean;
+  /** Whether services and memory are asked in their own protocol, where there is one, and not only connected to. */
+  speaksProtocols?: boolean;
   /** Kinds of targets that are not connected to. */
   leaveOut?: readonly CheckCategory[];
   signal: AbortSignal;
@@ -59,5 +62,6 @@ async function reachOf({ id, address }: ReachTarget, input: ReachInput): Promise
   return tcpReach(to.host, to.port, {
     timeoutMs: Math.min(timeoutMs ?? TCP_TIMEOUT_MS, TCP_TIMEOUT_MS),
     signal,
+    ping: input.speaksProtocols === true ? pingOf(resolved.value, type) : null,
   });
 }

@@ -35,13 +35,11 @@ export interface PostReply {
 /** One POST. Rejects when there is no whole answer; redirects are not followed. */
 export async function postJson(post: PostRequest): Promise<PostReply> {
   const timeout = AbortSignal.timeout(post.timeoutMs);
-  try {
-    return await exchange(post, AbortSignal.any([post.signal, timeout]));
-  } catch (error) {
-    if (timeout.aborted && !post.signal.aborted)
-      throw new Error(`no answer within ${post.timeoutMs} ms`, { cause: error });
-    throw error;
-  }
+  return exchange(post, AbortSignal.any([post.signal, timeout])).catch((error: unknown) => {
+    const isLate = timeout.aborted && !post.signal.aborted;
+    // The cause would only say in other words that a signal ended it.
+    throw isLate ? new Error(`no answer within ${post.timeoutMs} ms`) : error;
+  });
 }
 
 function exchange(post: PostRequest, signal: AbortSignal): Promise<PostReply> {

@@ -1,9 +1,19 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { getRequestListener } from '@hono/node-server';
 import express from 'express';
+import fastify from 'fastify';
+import { Hono } from 'hono';
 import type { HealthReport } from '../core/health/health.ts';
-import { createHealthHandler, createNodeHandler, createUsageHandler, type ReportSource } from './handlers.ts';
+import {
+  createFastifyPlugin,
+  createFetchHandler,
+  createHealthHandler,
+  createNodeHandler,
+  createUsageHandler,
+  type ReportSource,
+} from './handlers.ts';
 
 const HEALTH: HealthReport = {
   agentName: 'shop',
@@ -108,4 +118,146 @@ describe('mounted in Express', () => {
     answerHealth = () => Promise.resolve(null);
     expect((await get(`${url}/platform/health`))[0]).toBe(503);
   });
+});
+
+/** One row for each way in which the reporter is mounted; each answers the same. */
+const MOUNTS: readonly [string, () => Promise<string>][] = [
+  [
+    'Express, before its own routes',
+    () => {
+      const app = express();
+      const handle = createNodeHandler(source);
+      app.use((request, response, next) => {
+        if (!handle(request, response)) next();
+      });
+      app.get('/mine', (_request, response) => void response.json('mine'));
+      return serve(app);
+    },
+  ],
+  [
+    'Fastify',
+    async () => {
+      const app = fastify();
+      await app.register(createFastifyPlugin(source));
+      app.get('/mine', () => JSON.stringify('mine'));
+      await app.ready();
+      server = app.server;
+      await app.listen({ port: 0, host: '127.0.0.1' });
+      return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    },
+  ],
+  [
+    'Hono',
+    () => {
+      const app = new Hono();
+      const answer = createFetchHandler(source);
+      app.get('/platform/*', (context) => answer(context.req.raw));
+      app.get('/mine', (context) => context.json('mine'));
+      const listen = getRequestListener(app.fetch);
+      return serve((request, response) => void listen(request, response));
+    },
+  ],
+  [
+    'a server of Request and Response',
+    () => {
+      const answer = createFetchHandler(source);
+      const listen = getRequestListener((request) =>
+        new URL(request.url).pathname === '/mine' ? Response.json('mine') : answer(request),
+      );
+      return serve((request, response) => void listen(request, response));
+    },
+  ],
+];
+
+describe.each(MOUNTS)('mounted in %s', (_name, mount) => {
+  let url: string;
+  beforeEach(async () => {
+    url = await mount();
+  });
+
+  test.each<[string, unknown]>([
+    ['/platform/health', HEALTH],
+    ['/platform/health?x=1', HEALTH],
+    ['/platform/usage', USAGE],
+  ])('GET %s', async (path, body) => {
+    const response = await fetch(url + path);
+    const type = response.headers.get('content-type')?.replace(/;.*/, '');
+    expect([response.status, type, response.headers.get('cache-control'), await response.json()]).toEqual([
+      200,
+      JSON_TYPE,
+      'no-store',
+      body,
+    ]);
+  });
+
+  test('HEAD', async () => {
+    const response = await fetch(`${url}/platform/health`, { method: 'HEAD' });
+    expect([response.status, await response.text()]).toEqual([200, '']);
+  });
+
+  test.each([
+    ['POST', '/platform/health', [404, 405]],
+    ['GET', '/platform/other', [404]],
+  ])('%s %s is none of its routes', async (method, path, statuses) => {
+    const response = await fetch(url + path, { method });
+    await response.text();
+    expect(statuses).toContain(response.status);
+  });
+
+  test('the routes of the agent stay its own', async () => {
+    expect(await (await fetch(`${url}/mine`)).text()).toBe('"mine"');
+  });
+
+  test('a report that cannot be made is 503 without internals', async () => {
+    answerHealth = () => Promise.reject(new Error('secret inside'));
+    const response = await fetch(`${url}/platform/health`);
+    expect([response.status, await response.json()]).toEqual([
+      503,
+      {
+        type: 'about:blank',
+        title: 'Service Unavailable',
+        status: 503,
+        detail: 'the health checks could not run',
+      },
+    ]);
+  });
+
+  test('a hundred at once are answered each', async () => {
+    const answers = await Promise.all(Array.from({ length: 100 }, () => get(`${url}/platform/usage`)));
+    expect(
+      answers.every(([status, , body]) => status === 200 && JSON.stringify(body) === JSON.stringify(USAGE)),
+    ).toBe(true);
+  });
+});
+
+test('Request → Response says what is wrong with a method or a path', async () => {
+  server = createServer();
+  const answer = createFetchHandler(source);
+  const said = async (method: string, path: string): Promise<unknown[]> => {
+    const response = await answer(new Request(`http://agent${path}`, { method }));
+    return [
+      response.status,
+      response.headers.get('allow'),
+      response.headers.get('content-type'),
+      await response.json(),
+    ];
+  };
+  const problem = (status: number, title: string, detail: string): object => ({
+    type: 'about:blank',
+    title,
+    status,
+    detail,
+  });
+  expect(await said('DELETE', '/platform/usage')).toEqual([
+    405,
+    'GET, HEAD',
+    PROBLEM_TYPE,
+    problem(405, 'Method Not Allowed', 'DELETE is not allowed on /platform/usage'),
+  ]);
+  expect(await said('GET', '/platform/gap')).toEqual([
+    404,
+    null,
+    PROBLEM_TYPE,
+    problem(404, 'Not Found', 'there is nothing at /platform/gap'),
+  ]);
 });

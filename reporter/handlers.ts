@@ -16,10 +16,8 @@ export interface ReportSource {
 interface Answer {
   status: number;
   body: unknown;
+  headers?: Record<string, string>;
 }
-
-const HEALTH_PATH = '/platform/health';
-const USAGE_PATH = '/platform/usage';
 
 async function answerHealth(source: ReportSource): Promise<Answer> {
   try {
@@ -51,34 +49,86 @@ export function createUsageHandler(source: ReportSource) {
   };
 }
 
+const answerUsage = (source: ReportSource): Promise<Answer> =>
+  Promise.resolve({ status: 200, body: source.getUsage() });
+
+const ROUTES: ReadonlyMap<string, (source: ReportSource) => Promise<Answer>> = new Map([
+  ['/platform/health', answerHealth],
+  ['/platform/usage', answerUsage],
+]);
+
+/** What is answered to a method on a path; null: the path is not the reporter's. Never rejects. */
+function answerTo(source: ReportSource, method: string, path: string): Promise<Answer> | null {
+  const route = ROUTES.get(path);
+  if (route === undefined) return null;
+  if (method === 'GET' || method === 'HEAD') return route(source);
+  const refusal = problem(405, 'Method Not Allowed', `${method} is not allowed on ${path}`);
+  return Promise.resolve({ ...refusal, headers: { allow: 'GET, HEAD' } });
+}
+
+function headersOf(answer: Answer): Record<string, string> {
+  return {
+    'content-type': answer.status === 200 ? 'application/json' : 'application/problem+json',
+    'cache-control': 'no-store',
+    ...answer.headers,
+  };
+}
+
 /**
- * For `node:http`: answers the reporter's two paths and says true; false for every other path, which is the server's.
+ * For `node:http` and whatever hands its request and response on: answers the reporter's two paths and says true; false
+ * for every other path, which is the server's.
  */
 export function createNodeHandler(source: ReportSource) {
   return (request: IncomingMessage, response: ServerResponse): boolean => {
-    const path = (request.url ?? '').split('?', 1)[0];
-    if (path !== HEALTH_PATH && path !== USAGE_PATH) return false;
-    const method = request.method ?? '';
-    if (method !== 'GET' && method !== 'HEAD') {
-      response.setHeader('allow', 'GET, HEAD');
-      send(response, problem(405, 'Method Not Allowed', `${method} is not allowed on ${path}`));
-    } else if (path === USAGE_PATH) {
-      send(response, { status: 200, body: source.getUsage() });
-    } else {
-      void answerHealth(source).then((answer) => send(response, answer));
-    }
-    return true;
+    const path = (request.url ?? '').split('?', 1)[0] ?? '';
+    const answer = answerTo(source, request.method ?? '', path);
+    void answer?.then((found) => send(response, found));
+    return answer !== null;
   };
 }
 
 function send(response: ServerResponse, answer: Answer): void {
   if (response.destroyed) return;
   const body = JSON.stringify(answer.body);
-  response.writeHead(answer.status, {
-    'content-type': answer.status === 200 ? 'application/json' : 'application/problem+json',
-    'content-length': Buffer.byteLength(body),
-    'cache-control': 'no-store',
-  });
+  response.writeHead(answer.status, { ...headersOf(answer), 'content-length': Buffer.byteLength(body) });
   // Node.js leaves the body of an answer to HEAD out by itself.
   response.end(body);
+}
+
+/** For servers that turn a `Request` into a `Response` (Hono, Next.js, Deno, Bun): 404 for every path but the reporter's two. */
+export function createFetchHandler(source: ReportSource) {
+  return async (request: Request): Promise<Response> => {
+    const path = new URL(request.url).pathname;
+    const answer =
+      (await answerTo(source, request.method, path)) ??
+      problem(404, 'Not Found', `there is nothing at ${path}`);
+    const body = request.method === 'HEAD' ? null : JSON.stringify(answer.body);
+    return new Response(body, { status: answer.status, headers: headersOf(answer) });
+  };
+}
+
+/** A Fastify instance, as far as the reporter uses it. */
+export interface FastifyRoutes {
+  get(path: string, handler: (request: unknown, reply: FastifyReplying) => unknown): unknown;
+}
+
+export interface FastifyReplying {
+  code(status: number): unknown;
+  header(name: string, value: string): unknown;
+  send(body: string): unknown;
+}
+
+/** A Fastify plugin: `app.register(...)`. */
+export function createFastifyPlugin(source: ReportSource) {
+  return (app: FastifyRoutes): Promise<void> => {
+    for (const [path, route] of ROUTES)
+      app.get(path, async (_request, reply) => {
+        const answer = await route(source);
+        reply.code(answer.status);
+        for (const [name, value] of Object.entries(headersOf(answer))) reply.header(name, value);
+        // Text, so that no schema of the agent's and no serializer changes it.
+        return reply.send(JSON.stringify(answer.body));
+      });
+    return Promise.resolve();
+  };
 }

@@ -34,6 +34,7 @@ export async function runChecks(input: ChecksInput): Promise<CheckedAgent> {
     },
     registeredTools,
     asksModel: true,
+    speaksProtocols: true,
     now,
   });
   return { health: check(manifest, facts), facts };

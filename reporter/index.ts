@@ -1,9 +1,21 @@
 /** The package's reporter: what an agent's author imports from `agent-compliance/reporter`. */
-export { createReporter, type Reporter, type ReporterOptions, type ToolRegistry } from './reporter.ts';
+export {
+  createReporter,
+  type Reporter,
+  type ReporterOptions,
+  type RequestWithId,
+  type ToolRegistry,
+} from './reporter.ts';
+export { PolicyDeniedError, PolicyUnavailableError, type PolicyCheck } from './policy-check.ts';
+export type { PolicyFacts } from './policy-facts.ts';
+export type { GuardrailDetails, HeadWriter, RequestBehavior, ToolDetails } from './request-behavior.ts';
+export type { PolicyOptions } from './settings.ts';
+export type { EventClient, EventCounts } from '../push/event-client.ts';
+export type { BehavioralEvent } from '../core/behavior/audit-entry.ts';
 export { ManifestInputError, type ManifestInput } from './manifest-input.ts';
 export { PushOptionsError, type PushOptions } from './push-settings.ts';
 export type { JsonResponse } from './handlers.ts';
 export type { Check, HealthReport } from '../core/health/health.ts';
-export type { Manifest } from '../core/manifest/manifest.ts';
+export type { Manifest, ManifestSpec } from '../core/manifest/manifest.ts';
 export type { AgentUsageReport } from '../core/usage/usage.ts';
 export type { PushClock, PushLogger } from '../push/clock.ts';

@@ -122,14 +122,20 @@ describe('the checks of the reporter', () => {
 });
 
 describe('recordUsage', () => {
-  test('never throws, and says once that something is not counted', () => {
+  test('never throws, and says each kind of mistake once', () => {
     const reporter = aReporter();
+    const record = reporter.recordUsage.bind(reporter) as unknown as (...call: unknown[]) => boolean;
     const results = [
-      reporter.recordUsage('gpt', 3, 4),
-      reporter.recordUsage('gpt', undefined as unknown as number, 4),
-      reporter.recordUsage('gpt', -1, 4),
+      record('gpt', 3, 4),
+      record('gpt', undefined, 4),
+      record('gpt', -1, 4),
+      record(null, 1, 1),
     ];
-    expect([results, reporter.getUsage().totalTokens, log.length]).toEqual([[true, false, false], 7, 1]);
+    expect([results, reporter.getUsage().totalTokens]).toEqual([[true, false, false, false], 7]);
+    expect(log).toEqual([
+      ['usage is not counted', { reason: 'promptTokens must be a whole number from 0 to 1000000000' }],
+      ['usage is not counted', { reason: 'modelId must be a non-empty string' }],
+    ]);
   });
 });
 
@@ -139,6 +145,21 @@ describe('wrong options', () => {
     ['staleAfterMs', { staleAfterMs: 1.5 }, 'staleAfterMs must be a whole number'],
     ['a manifest path', { manifest: 'agent.yaml' }, 'is no .json file'],
     ['push', { push: { url: 'nowhere', key: 'k' } }, 'push.url must be a URL'],
+    ['sidecarUrl', { sidecarUrl: '127.0.0.1:4001' }, 'sidecarUrl must be a URL with the http: or https:'],
+    ['an empty sidecarUrl', { sidecarUrl: '' }, 'sidecarUrl must be a URL'],
+    [
+      'PLATFORM_SIDECAR_URL',
+      { env: { PLATFORM_SIDECAR_URL: 'nowhere' } },
+      'PLATFORM_SIDECAR_URL must be a URL',
+    ],
+    ['policy.url', { policy: { url: 'ftp://opa' } }, 'policy.url must be a URL with the http: or https:'],
+    ['POLICY_URL', { env: { POLICY_URL: 'opa:8181' } }, 'POLICY_URL must be a URL with the http: or https:'],
+    ['policy.timeoutMs', { policy: { timeoutMs: 0 } }, 'policy.timeoutMs must be a whole number'],
+    [
+      'policy.failClosed',
+      { policy: { failClosed: 'yes' as unknown as boolean } },
+      'policy.failClosed must be true or false',
+    ],
     ['the environment', { env: { PLATFORM_URL: 'http://plane' } }, 'PLATFORM_KEY'],
   ])('%s: said when the reporter is made', (_name, options, message) => {
     expect(() => createReporter({ manifest: aManifest(), env: {}, ...options })).toThrow(message);

@@ -4,12 +4,24 @@ import type { HealthReport } from '../core/health/health.ts';
 import { tokenPriceOf } from '../core/manifest/token-price.ts';
 import type { AgentUsageReport } from '../core/usage/usage.ts';
 import { builtinClock, type PushClock, type PushLogger } from '../push/clock.ts';
-import { createNodeHandler, createHealthHandler, createUsageHandler, type JsonResponse } from './handlers.ts';
+import { createEventClient, type EventClient } from '../push/event-client.ts';
+import {
+  createFastifyPlugin,
+  createFetchHandler,
+  createHealthHandler,
+  createNodeHandler,
+  createUsageHandler,
+  type FastifyRoutes,
+  type JsonResponse,
+} from './handlers.ts';
 import { runChecks, type CheckedAgent } from './health-checks.ts';
 import { manifestFrom, type ManifestInput } from './manifest-input.ts';
 import { createPusher, type Pusher } from './pusher.ts';
 import { pushSettings, type PushOptions } from './push-settings.ts';
 import { createRefresher, type Refresher } from './refresher.ts';
+import { createPolicyCheck, type PolicyCheck } from './policy-check.ts';
+import { createRequestBehavior, type HeadWriter, type RequestBehavior } from './request-behavior.ts';
+import { milliseconds, policySettings, sidecarUrl, type PolicyOptions } from './settings.ts';
 import { createUsageLedger, type UsageLedger } from './usage-ledger.ts';
 
 /** Names of the tools that the agent has registered, or a function that says them at check time. */
@@ -27,6 +39,10 @@ export interface ReporterOptions {
   staleAfterMs?: number;
   /** For an agent without a sidecar; default: `PLATFORM_URL` with `PLATFORM_KEY` where they are set. */
   push?: PushOptions | false;
+  /** The sidecar's control port, to which behavioral events go; default: `PLATFORM_SIDECAR_URL`, else `http://127.0.0.1:4001`. */
+  sidecarUrl?: string;
+  /** Who answers `checkPolicy`. */
+  policy?: PolicyOptions;
   /** Default: the environment of this process. */
   env?: Readonly<Record<string, string | undefined>>;
   /** Default: warnings through `process.emitWarning`, nothing else. */
@@ -43,13 +59,36 @@ export interface Reporter {
   getReport(): Promise<HealthReport | null>;
   /** Token usage since the last shipped heartbeat, or since the reporter was made. */
   getUsage(): AgentUsageReport;
-  /** Counts one call of a model; false when a count is not a whole number from 0 on. Never throws. */
+  /** Counts one call of a model; false (and a warning) when a count is not a whole number from 0 to 1e9. Never throws. */
   recordUsage(modelId: string, promptTokens: number, completionTokens: number): boolean;
   /** `node:http`: answers `/platform/health` and `/platform/usage` and says true; false for every other path. */
   handle(request: IncomingMessage, response: ServerResponse): boolean;
   /** For frameworks whose response offers `status(code).json(body)`. */
   healthHandler(request: unknown, response: JsonResponse): Promise<void>;
   usageHandler(request: unknown, response: JsonResponse): void;
+  /** For servers of `Request → Response`: answers the two paths, and 404 on every other. */
+  fetch(request: Request): Promise<Response>;
+  /** `app.register(reporter.fastify)`. */
+  fastify(app: FastifyRoutes): Promise<void>;
+  /**
+   * What the agent did for one request: make one for each request that calls a model, before the answer's head.
+   * @param request its `x-request-id`, which the sidecar gave it, is where events go
+   * @param response where the headers go; left out where they are taken by `headers()`
+   */
+  behavior(request: RequestWithId, response?: HeadWriter): RequestBehavior;
+  /** Behavioral events for the sidecar. Flushed by `stop()`. */
+  readonly events: EventClient;
+  /** To be awaited before each call of a model: rejects when the declared policy denies it. */
+  checkPolicy: PolicyCheck;
+}
+
+/** A request of `node:http` (or Express, or Fastify's), or one of fetch. */
+export interface RequestWithId {
+  headers: Readonly<Record<string, string | string[] | undefined>> | FetchHeaders;
+}
+
+interface FetchHeaders {
+  get(name: string): string | null;
 }
 
 /** A reporter for one agent, not yet started. Throws ManifestInputError, PushOptionsError or RangeError on wrong options. */
@@ -59,6 +98,8 @@ export function createReporter(options: ReporterOptions): Reporter {
   const clock = options.clock ?? builtinClock;
   const logger = options.logger ?? WARNINGS;
   const settings = pushSettings(options.push, env);
+  const policy = policySettings(options.policy, env);
+  const url = sidecarUrl(options.sidecarUrl, env);
   const ledger = createUsageLedger(() => clock.now(), tokenPriceOf(manifest));
   const manifestFolder =
     options.manifestFolder ?? (typeof options.manifest === 'string' ? dirname(options.manifest) : '.');
@@ -79,7 +120,20 @@ export function createReporter(options: ReporterOptions): Reporter {
     logger,
   });
   if (settings !== null) pusher = createPusher({ settings, manifest, refresher, ledger, clock, logger });
-  return assemble({ refresher, ledger, pusher, logger });
+  return assemble({
+    refresher,
+    ledger,
+    pusher,
+    logger,
+    events: createEventClient({ url, agentName: manifest.metadata.name, logger }),
+    checkPolicy: createPolicyCheck({
+      settings: policy,
+      manifest,
+      totals: () => ledger.totals(),
+      clock,
+      logger,
+    }),
+  });
 }
 
 interface Parts {
@@ -87,47 +141,71 @@ interface Parts {
   ledger: UsageLedger;
   pusher: Pusher | null;
   logger: PushLogger;
+  events: EventClient;
+  checkPolicy: PolicyCheck;
 }
 
-function assemble({ refresher, ledger, pusher, logger }: Parts): Reporter {
+function assemble({ refresher, ledger, pusher, logger, events, checkPolicy }: Parts): Reporter {
   const source = {
     getReport: async () => (await refresher.getReport())?.health ?? null,
     getUsage: () => ledger.report(),
   };
-  let warned = false;
+  const warnOnce = onceEach(logger);
   return {
     ...source,
+    events,
+    checkPolicy,
     start: () => {
       refresher.start();
       pusher?.start();
     },
     stop: async () => {
       refresher.stop();
-      await pusher?.stop();
+      await Promise.all([pusher?.stop(), events.flush()]);
     },
     recordUsage: (modelId, promptTokens, completionTokens) => {
-      const counted = ledger.record(modelId, promptTokens, completionTokens);
-      if (!counted && !warned)
-        logger.warn('usage is not counted', { modelId, promptTokens, completionTokens });
-      warned ||= !counted;
-      return counted;
+      const reason = ledger.record(modelId, promptTokens, completionTokens);
+      if (reason !== null) warnOnce('usage is not counted', { reason });
+      return reason === null;
     },
     handle: createNodeHandler(source),
     healthHandler: createHealthHandler(source),
     usageHandler: createUsageHandler(source),
+    fetch: createFetchHandler(source),
+    fastify: createFastifyPlugin(source),
+    behavior: (request, response) => {
+      const requestId = requestIdOf(request);
+      return createRequestBehavior({
+        response: response ?? null,
+        sendEvent: (event) => requestId !== '' && events.send(requestId, [event]),
+        onLost: ({ name, reason }) => warnOnce('behavior is not reported', { reason }, { name }),
+      });
+    },
+  };
+}
+
+/** '': the request did not come through a sidecar. */
+function requestIdOf({ headers }: RequestWithId): string {
+  const id = isFetchHeaders(headers) ? headers.get('x-request-id') : headers['x-request-id'];
+  return typeof id === 'string' ? id : '';
+}
+
+const isFetchHeaders = (headers: RequestWithId['headers']): headers is FetchHeaders =>
+  typeof headers.get === 'function';
+
+/** A mistake in the agent's code is made with every request; each kind is said once. */
+function onceEach(logger: PushLogger): (message: string, kind: { reason: string }, more?: object) => void {
+  const said = new Set<string>();
+  return (message, kind, more) => {
+    const key = `${message}: ${kind.reason}`;
+    if (!said.has(key)) logger.warn(message, { ...kind, ...more });
+    said.add(key);
   };
 }
 
 function registered(tools: ToolRegistry | undefined): ReadonlySet<string> | null {
   if (tools === undefined) return null;
   return new Set(typeof tools === 'function' ? tools() : tools);
-}
-
-function milliseconds(name: string, value: number | undefined, fallback: number): number {
-  if (value === undefined) return fallback;
-  // setTimeout takes no more, and would fire at once.
-  if (Number.isInteger(value) && value >= 1 && value <= 2_147_483_647) return value;
-  throw new RangeError(`${name} must be a whole number of milliseconds from 1 to 2147483647`);
 }
 
 const WARNINGS: PushLogger = {

@@ -38,15 +38,26 @@ describe('the usage ledger', () => {
     });
   });
 
-  test.each([
-    ['a negative count', 'm', -1, 0],
-    ['a fraction', 'm', 0.5, 0],
-    ['no number', 'm', Number.NaN, 0],
-    ['an absent count', 'm', undefined as unknown as number, 0],
-    ['no model', '', 1, 1],
-  ])('does not count %s', (_name, modelId, prompt, completion) => {
-    expect(ledger.record(modelId, prompt, completion)).toBe(false);
+  const TOKENS = 'must be a whole number from 0 to 1000000000';
+  test.each<[string, unknown[], string]>([
+    ['a negative count', ['m', -1, 0], `promptTokens ${TOKENS}`],
+    ['a fraction', ['m', 0.5, 0], `promptTokens ${TOKENS}`],
+    ['no number', ['m', 0, Number.NaN], `completionTokens ${TOKENS}`],
+    ['a text', ['m', '12', 0], `promptTokens ${TOKENS}`],
+    ['an absent count', ['m', undefined, 0], `promptTokens ${TOKENS}`],
+    ['a billion and one', ['m', 0, 1e9 + 1], `completionTokens ${TOKENS}`],
+    ['infinity', ['m', Infinity, 0], `promptTokens ${TOKENS}`],
+    ['no model', [' ', 1, 1], 'modelId must be a non-empty string'],
+    ['a model that is no text', [null, 1, 1], 'modelId must be a non-empty string'],
+  ])('does not count %s, says why, and throws nothing', (_name, call, reason) => {
+    const record = ledger.record.bind(ledger) as unknown as (...call: unknown[]) => string | null;
+    expect(record(...call)).toBe(reason);
     expect(ledger.report()).toMatchObject({ models: [], totalTokens: 0, totalCalls: 0 });
+  });
+
+  test('counts a billion tokens in one call, and cuts a long model id', () => {
+    expect([ledger.record('m', 1e9, 1e9), ledger.record('é'.repeat(300), 0, 0)]).toEqual([null, null]);
+    expect(ledger.report().models).toEqual([model('m', 1e9, 1e9, 1), model('é'.repeat(200), 0, 0, 1)]);
   });
 
   test('ships a window once it is confirmed, and starts the next where it was taken', () => {

@@ -1,5 +1,7 @@
 import { addToDay, emptyDay, totalsToday, type TokenPrice } from '../core/usage/day-totals.ts';
+import { MAX_TOKENS } from '../core/usage/usage-from-json.ts';
 import type { AgentUsageReport, UsageTotals, UsageWindow } from '../core/usage/usage.ts';
+import { cut } from '../core/untrusted/fields.ts';
 import { addCalls, emptyWindow, subtractWindow } from '../core/usage/usage-window.ts';
 
 /**
@@ -7,8 +9,8 @@ import { addCalls, emptyWindow, subtractWindow } from '../core/usage/usage-windo
  * same heartbeat ships the same counts, and a heartbeat that never arrived loses none.
  */
 export interface UsageLedger {
-  /** false: not counted, since a count is not a whole number from 0 on, or there is no model id. */
-  record(modelId: string, promptTokens: number, completionTokens: number): boolean;
+  /** null: counted; else why not, and nothing of the call is. Never throws. */
+  record(modelId: string, promptTokens: number, completionTokens: number): string | null;
   /** What has not been shipped yet. */
   report(): AgentUsageReport;
   /** The window for one heartbeat; the same for the same id. */
@@ -27,15 +29,13 @@ export function createUsageLedger(now: () => Date, price?: TokenPrice): UsageLed
   let taken: { heartbeatId: string; window: UsageWindow; at: Date } | null = null;
   return {
     record: (modelId, promptTokens, completionTokens) => {
-      if (typeof modelId !== 'string' || modelId === '') return false;
-      if (!isCount(promptTokens) || !isCount(completionTokens)) return false;
+      const wrong = problemOf({ modelId, promptTokens, completionTokens });
+      if (wrong !== null) return wrong;
       const totalTokens = promptTokens + completionTokens;
-      const calls = [
-        { modelId: modelId.slice(0, MAX_MODEL_ID), promptTokens, completionTokens, totalTokens },
-      ];
+      const calls = [{ modelId: cut(modelId, MAX_MODEL_ID), promptTokens, completionTokens, totalTokens }];
       unshipped = addCalls(unshipped, calls);
       day = addToDay(day, calls, now());
-      return true;
+      return null;
     },
     report: () => ({ source: 'agent-sdk', ...unshipped }),
     take: (heartbeatId) => {
@@ -52,4 +52,16 @@ export function createUsageLedger(now: () => Date, price?: TokenPrice): UsageLed
   };
 }
 
-const isCount = (value: number): boolean => Number.isSafeInteger(value) && value >= 0;
+/** The bounds of a sidecar's `model` events: a count beyond them is a mistake, and would spoil a whole window. */
+function problemOf(
+  call: Readonly<Record<'modelId' | 'promptTokens' | 'completionTokens', unknown>>,
+): string | null {
+  if (typeof call.modelId !== 'string' || call.modelId.trim() === '')
+    return 'modelId must be a non-empty string';
+  for (const name of ['promptTokens', 'completionTokens'] as const)
+    if (!isCount(call[name])) return `${name} must be a whole number from 0 to ${MAX_TOKENS}`;
+  return null;
+}
+
+const isCount = (value: unknown): boolean =>
+  Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= MAX_TOKENS;

@@ -1,0 +1,112 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { POLICY_RULES } from '../core/policy/rules.ts';
+import { startOpa, whyNoOpa, writePolicy, type Opa } from '../testing/opa.ts';
+import { plainManifest } from '../testing/policy-cases.ts';
+import {
+  createReporter,
+  PolicyDeniedError,
+  PolicyUnavailableError,
+  type PolicyFacts,
+  type Reporter,
+} from './index.ts';
+
+const REASONS = POLICY_RULES.map(({ reason }) => reason);
+const MANIFEST = plainManifest('3d-corner-shop', REASONS);
+
+(whyNoOpa() ? describe.skip : describe)('checkPolicy before the real policy engine', () => {
+  let folder: string;
+  let opa: Opa;
+  let warnings: unknown[];
+  const logger = {
+    warn: (...entry: unknown[]) => void warnings.push(entry),
+    info: () => undefined,
+    debug: () => undefined,
+  };
+  const aReporter = (env: Record<string, string>, failClosed = false, manifest = MANIFEST): Reporter =>
+    createReporter({ manifest, env, push: false, logger, policy: { failClosed } });
+  const verdict = async (reporter: Reporter, facts: PolicyFacts): Promise<readonly string[]> => {
+    try {
+      await reporter.checkPolicy(facts);
+      return [];
+    } catch (error) {
+      if (error instanceof PolicyDeniedError) return error.violations;
+      throw error;
+    }
+  };
+
+  beforeAll(async () => {
+    warnings = [];
+    folder = await mkdtemp(join(tmpdir(), 'reporter-opa-'));
+    await writePolicy(join(folder, 'policy'), MANIFEST);
+    opa = await startOpa([join(folder, 'policy')]);
+  }, 60_000);
+  afterAll(async () => {
+    await opa.close();
+    await rm(folder, { recursive: true });
+  });
+
+  const guardrailsInvoked = ['pii-detector'];
+  test.each<[PolicyFacts, readonly string[]]>([
+    [{}, ['pii_detector_not_invoked']],
+    [{ guardrailsInvoked }, []],
+    [{ guardrailsInvoked, toolsCalled: ['drop'] }, ['destructive_tool_without_confirmation']],
+    [{ guardrailsInvoked, toolsCalled: ['drop'], userConfirmed: true }, []],
+    [{ guardrailsInvoked, toxicityScore: 0.7 }, ['toxicity_threshold_exceeded']],
+    [{ guardrailsInvoked, toxicityScore: 0.69 }, []],
+    [{ guardrailsInvoked, tokensToday: 1000 }, ['daily_token_limit_exceeded']],
+    [{ guardrailsInvoked, costTodayUsd: 2.5 }, ['monthly_cost_limit_exceeded']],
+    [{ guardrailsInvoked, memoryTtlSeconds: 60 }, ['memory_ttl_mismatch']],
+    [
+      { toolsCalled: ['drop'], toxicityScore: 1, tokensToday: 1e9, costTodayUsd: 99, memoryTtlSeconds: 0 },
+      REASONS,
+    ],
+  ])('%j: as the rules in this process say', async (facts, expected) => {
+    expect(await verdict(aReporter({ POLICY_URL: opa.url }), facts)).toEqual(expected);
+    expect(await verdict(aReporter({}), facts)).toEqual(expected);
+  });
+
+  test('counts the tokens that were recorded today', async () => {
+    const reporter = aReporter({ POLICY_URL: opa.url });
+    reporter.recordUsage('gpt', 400, 599);
+    expect(await verdict(reporter, { guardrailsInvoked })).toEqual([]);
+    reporter.recordUsage('gpt', 1, 0);
+    expect(await verdict(reporter, { guardrailsInvoked })).toEqual(['daily_token_limit_exceeded']);
+  });
+
+  test('an agent whose rules the engine does not have passes, with failClosed not', async () => {
+    const stranger = plainManifest('stranger', REASONS);
+    await aReporter({ POLICY_URL: opa.url }, false, stranger).checkPolicy();
+    await expect(aReporter({ POLICY_URL: opa.url }, true, stranger).checkPolicy()).rejects.toThrow(
+      'it does not have the rules of this agent',
+    );
+  });
+
+  test('an engine that goes passes what it would deny; with failClosed nothing; and denies again when it is back', async () => {
+    const port = Number(new URL(opa.url).port);
+    const [open, closed] = [aReporter({ POLICY_URL: opa.url }), aReporter({ POLICY_URL: opa.url }, true)];
+    await opa.close();
+    warnings = [];
+    expect([await verdict(open, {}), await verdict(open, {})]).toEqual([[], []]);
+    await expect(closed.checkPolicy({ guardrailsInvoked })).rejects.toThrow(PolicyUnavailableError);
+    expect(warnings).toHaveLength(1);
+    opa = await startOpa([join(folder, 'policy')], port);
+    expect([await verdict(open, {}), await verdict(closed, { guardrailsInvoked })]).toEqual([
+      ['pii_detector_not_invoked'],
+      [],
+    ]);
+  }, 30_000);
+
+  test('an engine that hangs costs its time-out and no more', async () => {
+    process.kill(opa.pid, 'SIGSTOP');
+    try {
+      const startedAt = performance.now();
+      expect(await verdict(aReporter({ POLICY_URL: opa.url }), {})).toEqual([]);
+      expect(performance.now() - startedAt).toBeLessThan(4_000);
+    } finally {
+      process.kill(opa.pid, 'SIGCONT');
+    }
+  }, 20_000);
+});

@@ -1,0 +1,224 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import type { BehavioralEvent } from '../core/behavior/audit-entry.ts';
+import { parseBehaviorHeaders } from '../core/behavior/parse-behavior-headers.ts';
+import { createRequestBehavior, type HeadWriter, type RequestBehavior } from './request-behavior.ts';
+
+let events: BehavioralEvent[];
+let lost: { name: string; reason: string }[];
+let hasChannel: boolean;
+beforeEach(() => {
+  [events, lost, hasChannel] = [[], [], true];
+});
+
+function aBehavior(response: HeadWriter | null = null): RequestBehavior {
+  return createRequestBehavior({
+    response,
+    sendEvent: (event) => {
+      if (hasChannel) events.push(event);
+      return hasChannel;
+    },
+    onLost: (what) => void lost.push(what),
+  });
+}
+
+const GUARDRAILS = 'x-platform-guardrails-invoked';
+const TOOLS = 'x-platform-tools-called';
+const CONFIRMED = 'x-platform-user-confirmed';
+
+describe('the headers of one request', () => {
+  test('say from the beginning that nothing was invoked: that is a fact too', () => {
+    expect(aBehavior().headers()).toEqual({ [GUARDRAILS]: '', [TOOLS]: '' });
+  });
+
+  test('list what ran, each name once', () => {
+    const behavior = aBehavior();
+    const told = [
+      behavior.guardrail('pii-detector'),
+      behavior.guardrail('topic-filter'),
+      behavior.guardrail('pii-detector'),
+      behavior.tool('refund order'),
+      behavior.confirmed(),
+    ];
+    expect(told).toEqual([true, true, true, true, true]);
+    const headers = behavior.headers();
+    expect(headers).toEqual({
+      [GUARDRAILS]: 'pii-detector, topic-filter',
+      [TOOLS]: 'refund order',
+      [CONFIRMED]: 'true',
+    });
+    expect(parseBehaviorHeaders(headers)).toEqual({
+      guardrailsInvoked: ['pii-detector', 'topic-filter'],
+      toolsCalled: ['refund order'],
+      userConfirmed: true,
+    });
+    expect(events).toEqual([]);
+  });
+
+  test('take the last word on the confirmation', () => {
+    const behavior = aBehavior();
+    behavior.confirmed();
+    behavior.confirmed(false);
+    expect(behavior.headers()[CONFIRMED]).toBe('false');
+  });
+
+  test('leave out a guardrail that did not run, which is an event', () => {
+    const behavior = aBehavior();
+    behavior.guardrail('pii-detector', { invoked: false });
+    expect([behavior.headers()[GUARDRAILS], events]).toEqual([
+      '',
+      [{ type: 'guardrail', guardrailType: 'pii-detector', invoked: false }],
+    ]);
+  });
+
+  test('hold names; what else is known goes with an event', () => {
+    const behavior = aBehavior();
+    behavior.guardrail('toxicity-filter', { blocked: false, score: 0.4 });
+    behavior.tool('search', { success: true, latencyMs: 12 });
+    expect(behavior.headers()).toMatchObject({ [GUARDRAILS]: 'toxicity-filter', [TOOLS]: 'search' });
+    expect(events).toEqual([
+      { type: 'guardrail', guardrailType: 'toxicity-filter', invoked: true, blocked: false, score: 0.4 },
+      { type: 'tool', name: 'search', success: true, latencyMs: 12 },
+    ]);
+  });
+});
+
+describe('what is said after the head', () => {
+  test('is an event', () => {
+    const behavior = aBehavior();
+    behavior.headers();
+    expect([behavior.guardrail('toxicity-filter'), behavior.tool('search')]).toEqual([true, true]);
+    expect(events).toEqual([
+      { type: 'guardrail', guardrailType: 'toxicity-filter', invoked: true },
+      { type: 'tool', name: 'search' },
+    ]);
+  });
+
+  test('is lost where no sidecar gave the request an id, and so is a confirmation, which says so', () => {
+    hasChannel = false;
+    const behavior = aBehavior();
+    behavior.headers();
+    expect([behavior.tool('search'), behavior.confirmed()]).toEqual([false, false]);
+    expect(lost.map(({ name }) => name)).toEqual(['"search"', 'confirmed']);
+  });
+
+  test('a response that takes no header any more throws nothing', () => {
+    const response: HeadWriter = {
+      headersSent: false,
+      setHeader: () => {
+        throw new Error('ERR_HTTP2_INVALID_STREAM');
+      },
+    };
+    const behavior = aBehavior(response);
+    expect([behavior.tool('search'), events.length, behavior.confirmed()]).toEqual([true, 1, false]);
+  });
+});
+
+describe('a name', () => {
+  const refused = ['it has a comma or a control character in it', 'it is no name'];
+  test.each<[string, unknown]>([
+    ['with a comma', 'pii-detector,topic-filter'],
+    ['with a line feed', 'search\nX-Admin: true'],
+    ['with a carriage return', 'search\r\nSet-Cookie: a=b'],
+    ['with a NUL', 'search\0'],
+    ['with a line separator', 'search\u2028'],
+    ['that is empty', ''],
+    ['of blanks', '  '],
+    ['that is none', 7],
+    ['that is absent', undefined],
+    ['that is a list', ['a', 'b']],
+  ])('%s is refused, by headers and events, and throws nothing', (_name, name) => {
+    const behavior = aBehavior();
+    const told = [behavior.guardrail(name as string), behavior.tool(name as string, { success: true })];
+    expect([told, behavior.headers(), events]).toEqual([
+      [false, false],
+      { [GUARDRAILS]: '', [TOOLS]: '' },
+      [],
+    ]);
+    expect(lost).toHaveLength(2);
+    expect(refused).toContain(lost[0]?.reason);
+  });
+
+  test('of 501 characters is refused, of 500 not', () => {
+    const behavior = aBehavior();
+    expect([behavior.tool('x'.repeat(500)), behavior.tool('x'.repeat(501))]).toEqual([true, false]);
+  });
+
+  test.each([['söğüş'], ['поиск'], ['検索'], [' search ']])(
+    'such as %j, which no header can hold as it is, is an event',
+    (name) => {
+      const behavior = aBehavior();
+      expect([behavior.tool(name), behavior.headers()[TOOLS], events]).toEqual([
+        true,
+        '',
+        [{ type: 'tool', name }],
+      ]);
+    },
+  );
+
+  test.each(['__proto__', 'a;b="c"', "o'neill", 'a:b/c', 'x'])('such as %s is as it is', (name) => {
+    const behavior = aBehavior();
+    behavior.tool(name);
+    expect([behavior.headers()[TOOLS], events]).toEqual([name, []]);
+  });
+
+  test('more of them than a head can hold are events', () => {
+    const behavior = aBehavior();
+    for (let n = 0; n < 1000; n += 1) expect(behavior.tool(`tool-number-${n}`)).toBe(true);
+    const listed = parseBehaviorHeaders(behavior.headers()).toolsCalled ?? [];
+    expect((behavior.headers()[TOOLS] ?? '').length).toBeLessThanOrEqual(4096);
+    expect([listed.length > 100, listed.length + events.length]).toEqual([true, 1000]);
+  });
+});
+
+describe('requests that interleave', () => {
+  let server: Server;
+  let url: string;
+  beforeAll(async () => {
+    // Each request names its own guardrail and tools in turns with all the others, and answers in the middle of them.
+    server = createServer((request, response) => {
+      const id = new URL(request.url ?? '', 'http://agent').searchParams.get('id') ?? '';
+      const behavior = aBehavior(response);
+      const work = async (): Promise<void> => {
+        await sleep(Math.random() * 20);
+        behavior.guardrail(`guard-${id}`);
+        for (let step = 0; step < 3; step += 1) {
+          await sleep(Math.random() * 20);
+          behavior.tool(`tool-${id}-${step}`);
+        }
+        if (Number(id) % 2 === 0) behavior.confirmed();
+        response.writeHead(200, { 'content-type': 'text/plain' }).write(id);
+        await sleep(Math.random() * 20);
+        behavior.tool(`late-${id}`);
+        response.end();
+      };
+      void work();
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  });
+  afterAll(() => new Promise((resolve) => server.close(resolve)));
+
+  test('never see what another one did', async () => {
+    const ids = Array.from({ length: 200 }, (_, id) => id);
+    const answers = await Promise.all(
+      ids.map(async (id) => {
+        const response = await fetch(`${url}/?id=${id}`);
+        await response.text();
+        return parseBehaviorHeaders(Object.fromEntries(response.headers));
+      }),
+    );
+    expect(answers).toEqual(
+      ids.map((id) => ({
+        guardrailsInvoked: [`guard-${id}`],
+        toolsCalled: [`tool-${id}-0`, `tool-${id}-1`, `tool-${id}-2`],
+        ...(id % 2 === 0 ? { userConfirmed: true } : {}),
+      })),
+    );
+    expect(new Set(events.map((event) => event.type === 'tool' && event.name))).toEqual(
+      new Set(ids.map((id) => `late-${id}`)),
+    );
+  });
+});

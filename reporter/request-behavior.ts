@@ -1,0 +1,158 @@
+import type { BehavioralEvent } from '../core/behavior/audit-entry.ts';
+import {
+  CONFIRMED_HEADER,
+  GUARDRAILS_HEADER,
+  TOOLS_HEADER,
+} from '../core/behavior/parse-behavior-headers.ts';
+
+/** Where the headers go while the head has not been sent: the response of `node:http`, Express, Koa's and Fastify's `raw`. */
+export interface HeadWriter {
+  readonly headersSent: boolean;
+  setHeader(name: string, value: string): unknown;
+}
+
+export interface GuardrailDetails {
+  /** Default true; false says that it did not run. */
+  invoked?: boolean;
+  blocked?: boolean;
+  /** Such as the toxicity; only with it can the policy hold a threshold. */
+  score?: number;
+}
+
+export interface ToolDetails {
+  success?: boolean;
+  /** Milliseconds. */
+  latencyMs?: number;
+}
+
+/**
+ * What the agent did for one request. An object of that request and nothing else: there is no ambient state that another
+ * request could see. What is said before the response's head goes into its headers, what comes later and what headers
+ * cannot hold goes to the sidecar as an event. Each method is false when what it was told reaches nobody; none throws.
+ */
+export interface RequestBehavior {
+  guardrail(type: string, details?: GuardrailDetails): boolean;
+  tool(name: string, details?: ToolDetails): boolean;
+  /** The user's word on a destructive tool; known in time or never, since there is no event for it. */
+  confirmed(value?: boolean): boolean;
+  /**
+   * The headers for a fetch `Response`. From then on they count as sent: later facts are events.
+   */
+  headers(): Record<string, string>;
+}
+
+export interface RequestBehaviorOptions {
+  /** null: the headers are taken by `headers()`. */
+  response: HeadWriter | null;
+  /** false: the event is dropped. Never throws. */
+  sendEvent: (event: BehavioralEvent) => boolean;
+  /** Something reaches nobody, and why; the name as JSON. */
+  onLost: (what: { name: string; reason: string }) => void;
+}
+
+/** The sidecar reads 500 characters of a name. */
+const MAX_NAME = 500;
+/** Of one list; parsers refuse a head of more than 16 KiB. */
+const MAX_LIST = 4096;
+
+/** Begins with two empty lists, which are facts: nothing was invoked yet. So make one only where the agent calls a model. */
+export function createRequestBehavior(options: RequestBehaviorOptions): RequestBehavior {
+  const behavior = new HeaderBehavior(options);
+  return {
+    guardrail: (type, details) => behavior.guardrail(type, details ?? {}),
+    tool: (name, details) => behavior.tool(name, details ?? {}),
+    confirmed: (value) => behavior.confirmed(value ?? true),
+    headers: () => behavior.taken(),
+  };
+}
+
+class HeaderBehavior {
+  readonly #options: RequestBehaviorOptions;
+  readonly #headers = new Map<string, string>();
+  #isTaken = false;
+
+  constructor(options: RequestBehaviorOptions) {
+    this.#options = options;
+    this.#write(GUARDRAILS_HEADER, '');
+    this.#write(TOOLS_HEADER, '');
+  }
+
+  guardrail(type: string, { invoked = true, blocked, score }: GuardrailDetails): boolean {
+    const isListed = invoked && this.#list(GUARDRAILS_HEADER, type);
+    if (isListed && blocked === undefined && score === undefined) return true;
+    const event: BehavioralEvent = { type: 'guardrail', guardrailType: type, invoked };
+    if (blocked !== undefined) event.blocked = blocked;
+    if (score !== undefined) event.score = score;
+    return this.#tell(event, { name: type, isListed });
+  }
+
+  tool(name: string, { success, latencyMs }: ToolDetails): boolean {
+    const isListed = this.#list(TOOLS_HEADER, name);
+    if (isListed && success === undefined && latencyMs === undefined) return true;
+    const event: BehavioralEvent = { type: 'tool', name };
+    if (success !== undefined) event.success = success;
+    if (latencyMs !== undefined) event.latencyMs = latencyMs;
+    return this.#tell(event, { name, isListed });
+  }
+
+  confirmed(value: boolean): boolean {
+    const reason = typeof value !== 'boolean' ? 'it is neither true nor false' : 'the head has been sent';
+    const isWritten = typeof value === 'boolean' && this.#write(CONFIRMED_HEADER, String(value));
+    if (!isWritten) this.#options.onLost({ name: 'confirmed', reason });
+    return isWritten;
+  }
+
+  taken(): Record<string, string> {
+    this.#isTaken = true;
+    return Object.fromEntries(this.#headers);
+  }
+
+  /** Adds a name to a header's list, once. */
+  #list(header: string, name: string): boolean {
+    if (!isListable(name)) return false;
+    const list = this.#headers.get(header) ?? '';
+    const names = list === '' ? [] : list.split(', ');
+    if (names.includes(name)) return true;
+    const longer = [...names, name].join(', ');
+    return longer.length <= MAX_LIST && this.#write(header, longer);
+  }
+
+  /** false: the head has gone. */
+  #write(header: string, value: string): boolean {
+    const { response } = this.#options;
+    if (this.#isTaken || response?.headersSent === true) return false;
+    try {
+      response?.setHeader(header, value);
+    } catch {
+      // A response that is gone refuses them.
+      return false;
+    }
+    this.#headers.set(header, value);
+    return true;
+  }
+
+  #tell(event: BehavioralEvent, { name, isListed }: { name: unknown; isListed: boolean }): boolean {
+    const reason = nameProblem(name);
+    const isSent = reason === null && this.#options.sendEvent(event);
+    if (!isSent && !isListed)
+      this.#options.onLost({
+        name: JSON.stringify(name) ?? String(name),
+        reason: reason ?? 'the head has been sent, or cannot hold it, and the event was dropped',
+      });
+    return isSent || isListed;
+  }
+}
+
+/** A list is read at its commas, without the blanks around them; a header holds visible ASCII. */
+const isListable = (name: unknown): boolean =>
+  typeof name === 'string' && /^[!-+\--~](?:[ -+\--~]*[!-+\--~])?$/.test(name) && name.length <= MAX_NAME;
+
+/**
+ * Why a name is refused; null where it is none, or one that an event can hold. One with a comma would be two names to
+ * whoever reads the audit, one with a line feed something else than it looks.
+ */
+function nameProblem(name: unknown): string | null {
+  if (typeof name !== 'string' || name.trim() === '') return 'it is no name';
+  if (name.length > MAX_NAME) return `it has more than ${MAX_NAME} characters`;
+  return /[,\p{Cc}\u2028\u2029]/u.test(name) ? 'it has a comma or a control character in it' : null;
+}
