@@ -6,8 +6,11 @@ export const GUARDRAILS_HEADER = 'x-platform-guardrails-invoked';
 export const TOOLS_HEADER = 'x-platform-tools-called';
 export const CONFIRMED_HEADER = 'x-platform-user-confirmed';
 
-/** Bounds of one header's list: names beyond them are dropped, longer names cut. */
-const MAX_NAMES = 1000;
+/**
+ * Bounds of one header's list: names beyond them are dropped, longer names cut. A head of 16 KiB cannot hold as many: a
+ * name that is dropped could be the one that is denied.
+ */
+const MAX_NAMES = 10_000;
 const MAX_NAME_LENGTH = 500;
 
 /**
@@ -47,11 +50,12 @@ export function hasBehavior(behavior: Behavior): boolean {
 
 /** A header that is present with an empty value is a fact: nothing was invoked. */
 function namesIn(value: string | readonly string[]): string[] {
-  const names = joined(value)
-    .split(',')
-    .map((name) => name.trim())
-    .filter((name) => name !== '');
-  return names.slice(0, MAX_NAMES).map((name) => cut(name, MAX_NAME_LENGTH));
+  const names = new Set<string>();
+  for (const each of joined(value).split(',')) {
+    const name = cut(each.trim(), MAX_NAME_LENGTH);
+    if (name !== '' && names.size < MAX_NAMES) names.add(name);
+  }
+  return [...names];
 }
 
 function joined(value: string | readonly string[] | undefined): string {
