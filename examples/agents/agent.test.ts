@@ -229,6 +229,16 @@ describe('faults', () => {
   });
 });
 
+test('claims-tools: GET /capabilities lists what was never built', async () => {
+  const toolsOf = async (fault?: 'claims-tools'): Promise<string[]> => {
+    const url = await anAgent('misbehaving', { faults: new Set(fault ? [fault] : []) });
+    const { tools } = (await (await fetch(`${url}/capabilities`)).json()) as { tools: { name: string }[] };
+    return tools.map(({ name }) => name);
+  };
+  expect(await toolsOf('claims-tools')).toEqual(['lookup_order', 'refund_order', 'send_report']);
+  expect(await toolsOf()).toEqual(['calculator', 'lookup_order', 'refund_order']);
+});
+
 describe('with a real model', () => {
   async function aModel(answer: { status: number; body: unknown }): Promise<[URL, unknown[]]> {
     const requests: unknown[] = [];

@@ -125,10 +125,11 @@ class AgentServer {
       sendError(response, 404, 'no route /capabilities');
       return;
     }
+    const listed = faults.has('claims-tools') ? (manifest.spec.tools ?? []) : tools;
     sendJson(response, 200, {
       name: manifest.metadata.name,
       version: manifest.metadata.version,
-      tools: tools.map(({ name, description }) => ({ name, description })),
+      tools: listed.map(({ name, description }) => ({ name, description })),
     });
   }
 

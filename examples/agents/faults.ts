@@ -5,6 +5,7 @@ export const FAULTS = {
   'refunds-unconfirmed': 'Destructive tools run without the confirmation of the user',
   'health-fails': 'GET /health answers 503',
   'no-capabilities': 'GET /capabilities answers 404',
+  'claims-tools': 'GET /capabilities lists every declared tool, whether it was built or not',
   'no-reporter': 'The reporter is not mounted',
 } as const;
 

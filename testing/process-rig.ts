@@ -1,0 +1,121 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { freePorts } from '../examples/demo/free-ports.ts';
+
+const ROOT = dirname(import.meta.dirname);
+const HOST = '127.0.0.1';
+const START_MS = 20_000;
+
+/** One part of the product as it is shipped: its bundle in a process of its own. */
+export interface RunningPart {
+  /** What it has written so far, both streams. */
+  output(): string;
+  stop(): Promise<void>;
+}
+
+/** The bundles of the product as processes, in a folder of their own, with nothing of this process's environment. */
+export class ProcessRig {
+  readonly folder: string;
+  readonly #running = new Set<RunningPart>();
+
+  private constructor(folder: string) {
+    this.folder = folder;
+  }
+
+  static async open(): Promise<ProcessRig> {
+    return new ProcessRig(await mkdtemp(join(tmpdir(), 'process-rig-')));
+  }
+
+  /** Path of a file with this text in the rig's folder. */
+  async file(name: string, text: string): Promise<string> {
+    const path = join(this.folder, name);
+    await writeFile(path, text);
+    return path;
+  }
+
+  /** Starts `dist/<part>/main.js` and waits until `readyUrl` answers 2xx. */
+  async start(part: string, readyUrl: string, env: Record<string, string>): Promise<RunningPart> {
+    const bundle = join(ROOT, 'dist', part, 'main.js');
+    if (!existsSync(bundle)) throw new Error(`dist/${part}/main.js is not there: run npm run build`);
+    const child = spawn(process.execPath, [bundle], {
+      env: { LOG_FORMAT: 'text', ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const started = runningPart(child, () => this.#running.delete(started));
+    this.#running.add(started);
+    const deadline = Date.now() + START_MS;
+    while (!(await isOk(readyUrl))) {
+      if (child.exitCode !== null || child.signalCode !== null || Date.now() > deadline)
+        throw new Error(`${part} does not answer ${readyUrl}:\n${started.output()}`);
+      await sleep(50);
+    }
+    return started;
+  }
+
+  /** The example agent with this manifest, on `port`. */
+  startAgent(port: number, manifestPath: string, env: Record<string, string> = {}): Promise<RunningPart> {
+    return this.start('example-agents', `http://${HOST}:${port}/v1/models`, {
+      HOST,
+      PORT: String(port),
+      MANIFEST_PATH: manifestPath,
+      AGENT_FAULTS: 'none',
+      ...env,
+    });
+  }
+
+  /** A sidecar before the agent on `agentPort`, with this manifest. */
+  async startSidecar(
+    agentPort: number,
+    manifestPath: string,
+    env: Record<string, string> = {},
+  ): Promise<RunningPart & { proxyUrl: string; controlUrl: string }> {
+    const [proxy = 0, control = 0] = await freePorts(2);
+    const controlUrl = `http://${HOST}:${control}`;
+    const started = await this.start('sidecar', `${controlUrl}/readyz`, {
+      BIND_ADDRESS: HOST,
+      UPSTREAM_URL: `http://${HOST}:${agentPort}`,
+      MANIFEST_PATH: manifestPath,
+      PROXY_PORT: String(proxy),
+      CONTROL_PLANE_PORT: String(control),
+      ...env,
+    });
+    return { ...started, proxyUrl: `http://${HOST}:${proxy}`, controlUrl };
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#running].map((part) => part.stop()));
+    await rm(this.folder, { recursive: true, force: true });
+  }
+}
+
+function runningPart(child: ChildProcess, onExit: () => void): RunningPart {
+  let output = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream?.setEncoding('utf8').on('data', (text: string) => (output += text));
+  const exited = once(child, 'exit');
+  void exited.then(onExit);
+  return {
+    output: () => output,
+    stop: async () => {
+      child.kill('SIGTERM');
+      const late = setTimeout(() => child.kill('SIGKILL'), 10_000);
+      await exited;
+      clearTimeout(late);
+    },
+  };
+}
+
+async function isOk(url: string): Promise<boolean> {
+  try {
+    const response = await fetch(url, { signal: AbortSignal.timeout(2_000) });
+    await response.body?.cancel();
+    return response.ok;
+  } catch {
+    return false;
+  }
+}
