@@ -5,6 +5,16 @@ export type Outcome = 'allow' | 'deny' | 'failOpen' | 'notEvaluated';
 export const OUTCOMES: readonly Outcome[] = ['allow', 'deny', 'failOpen', 'notEvaluated'];
 export type OutcomeCounts = Record<Outcome, number>;
 
+export type UpstreamFailureKind =
+  /** No connection could be made. */
+  | 'unreachable'
+  /** A kept-alive connection was already dead: the agent most likely never saw the request. */
+  | 'stale'
+  /** No connection, or no first byte, in time. */
+  | 'timeout'
+  /** The agent broke off, or what it sent is not HTTP. */
+  | 'broken';
+
 /** What one request reported about the agent's behavior. Absent: not reported. An empty list is a fact. */
 export interface Behavior {
   guardrailsInvoked?: string[];
@@ -21,14 +31,19 @@ export interface AuditEntry extends Behavior {
   timestamp: string;
   method: string;
   path: string;
-  /** What the client got; absent while the request is in flight. */
+  /** What the client got; absent while the request is in flight, and where the client left before an answer. */
   statusCode?: number;
+  /** Of the agent's answer; absent where it gave none. */
   upstreamStatusCode?: number;
   durationMs?: number;
   bytesIn: number;
   bytesOut: number;
   /** The client or the agent cut the exchange. */
   aborted?: true;
+  /** Why the agent's answer is missing, or is not whole. */
+  upstreamFailure?: UpstreamFailureKind;
+  /** No connection to the agent was ever given the request, so the agent has not seen it. */
+  unsent?: true;
   /** It was sent once more after a kept-alive connection had died: the agent may have seen it twice. */
   retried?: true;
   /** Absent while the request is in flight. */

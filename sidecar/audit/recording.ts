@@ -1,4 +1,4 @@
-import type { AuditEntry, Behavior, Outcome } from '../../core/behavior/audit-entry.ts';
+import type { AuditEntry, Behavior, Outcome, UpstreamFailureKind } from '../../core/behavior/audit-entry.ts';
 import { behaviorVersionOf, isCurrent, type BehaviorVersion } from '../../core/behavior/behavior-version.ts';
 import { parseBehaviorHeaders } from '../../core/behavior/parse-behavior-headers.ts';
 import { createUsageReader, type UsageReader } from '../../core/usage/create-usage-reader.ts';
@@ -28,6 +28,7 @@ export class Recording {
   readonly #options: RecordingOptions;
   readonly #entry: AuditEntry;
   #usage: UsageReader | null = null;
+  #isSent = false;
   #isComplete = false;
   #outcome: Outcome = 'notEvaluated';
   #atHead: BehaviorVersion = [];
@@ -44,6 +45,17 @@ export class Recording {
   /** What comes after the answer has closed is not told: a complete entry changes by events alone. */
   bytesIn(count: number): void {
     if (!this.#isComplete) this.#entry.bytesIn += count;
+  }
+
+  /** A connection to the agent was given the request, or may have been. */
+  sent(): void {
+    this.#isSent = true;
+  }
+
+  /** The agent gave no answer, or no whole one. */
+  failed(kind: UpstreamFailureKind): void {
+    this.#entry.upstreamFailure = kind;
+    if (kind === 'unreachable' && this.#entry.retried !== true) this.#isSent = false;
   }
 
   retried(): void {
@@ -105,6 +117,7 @@ export class Recording {
     const entry = this.#entry;
     if (end.statusCode !== undefined) entry.statusCode = end.statusCode;
     if (end.aborted) entry.aborted = true;
+    if (!this.#isSent) entry.unsent = true;
     entry.durationMs = Math.round((end.atMs - this.#options.startedAtMs) * 10) / 10;
     const usage = this.#usage?.end() ?? null;
     if (usage !== null) entry.usage = usage;

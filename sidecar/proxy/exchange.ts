@@ -132,6 +132,7 @@ export class Exchange implements UpstreamHandler {
   onStart(control: UpstreamControl): void {
     this.#control = control;
     if (this.#isOver) control.abort();
+    else this.#recording.sent();
   }
 
   onInformation(status: number, raw: HeaderList): void {
@@ -280,6 +281,7 @@ export class Exchange implements UpstreamHandler {
       this.#context.upstream.send(this.#outgoing, this);
       return;
     }
+    this.#recording.failed(failure.kind);
     if (response.headersSent) {
       // The client must see that the answer is not whole.
       response.destroy();

@@ -2,6 +2,7 @@ import { ServerResponse, type ClientRequest, type IncomingMessage } from 'node:h
 import type { Socket } from 'node:net';
 import { pipeline, type Duplex } from 'node:stream';
 import { createProxyServer } from 'http-proxy-3';
+import type { UpstreamFailureKind } from '../../core/behavior/audit-entry.ts';
 import { reportsBehavior } from '../../core/behavior/parse-behavior-headers.ts';
 import type { Recording } from '../audit/recording.ts';
 import type { Verdict } from '../policy/policy-desk.ts';
@@ -18,7 +19,7 @@ import {
 } from './headers.ts';
 import { writeProblem } from './problem-answer.ts';
 import { requestIdOf } from './request-id.ts';
-import { ANSWERS, connectTimeoutOf, type UpstreamFailure, type UpstreamOptions } from './upstream.ts';
+import { ANSWERS, connectTimeoutOf, type UpstreamOptions } from './upstream.ts';
 
 /** Carries WebSocket connections to the agent; other upgrades (h2c) are refused. */
 export interface Upgrader {
@@ -38,6 +39,8 @@ interface Passage {
   /** The agent's answer was cut, or its half of the connection. */
   isCut: boolean;
   isTimedOut: boolean;
+  /** There is a connection to the agent. */
+  isConnected: boolean;
   /** The policy engine is asked about the agent's head; the entry is complete only after it. */
   judging: Promise<void> | null;
   /** Ends the watch over a client that waits for the agent. */
@@ -59,6 +62,7 @@ export function createUpgrader(context: ProxyContext, { url, timeoutMs }: Upstre
     // The library ends the agent's side only once it has switched protocols.
     passage.client.once('close', () => outgoing.destroy());
     if (timeoutMs !== null) limitWait(outgoing, passage, timeoutMs);
+    noteConnection(outgoing, passage);
     outgoing.on('upgrade', (answer, agent, head: Buffer) => {
       context.outages.ended();
       passage.agent = agent;
@@ -87,8 +91,8 @@ export function createUpgrader(context: ProxyContext, { url, timeoutMs }: Upstre
     const passage = passages.get(request);
     if (passage === undefined || passage.statusCode !== undefined) return;
     const { requestId, client } = passage;
-    const isTimedOut = passage.isTimedOut || (error as NodeJS.ErrnoException).code === 'ECONNECT_TIMEOUT';
-    const kind: UpstreamFailure['kind'] = isTimedOut ? 'timeout' : 'unreachable';
+    const kind = failureOf(error, passage);
+    passage.recording.failed(kind);
     context.outages.failed({ kind, error }, requestId);
     passage.statusCode = ANSWERS[kind].status;
     passage.recording.bytesOut(writeProblem(client, { ...ANSWERS[kind], requestId }));
@@ -142,7 +146,16 @@ function admit(
   request.url = framed.path;
   request.headers = { ...recordOf(head), connection: 'Upgrade', upgrade: 'websocket' };
   const atSwitch = { read: 0, written: 0 };
-  return { recording, requestId, client, atSwitch, isCut: false, isTimedOut: false, judging: null };
+  return {
+    recording,
+    requestId,
+    client,
+    atSwitch,
+    isCut: false,
+    isTimedOut: false,
+    isConnected: false,
+    judging: null,
+  };
 }
 
 /**
@@ -170,6 +183,23 @@ function withhold(outgoing: ClientRequest, own: readonly unknown[]): (...upgrade
   const theirs = outgoing.listeners('upgrade').filter((each) => !own.includes(each));
   for (const each of theirs) outgoing.off('upgrade', each as () => void);
   return (...upgrade) => theirs.forEach((each) => void Reflect.apply(each, outgoing, upgrade));
+}
+
+function noteConnection(outgoing: ClientRequest, passage: Passage): void {
+  const connected = (): void => {
+    passage.isConnected = true;
+    passage.recording.sent();
+  };
+  outgoing.once('socket', (agent) => {
+    if (agent.connecting) agent.once('connect', connected);
+    else connected();
+  });
+}
+
+/** Of an attempt that brought no answer. */
+function failureOf(error: Error, { isTimedOut, isConnected }: Passage): UpstreamFailureKind {
+  if (isTimedOut || (error as NodeJS.ErrnoException).code === 'ECONNECT_TIMEOUT') return 'timeout';
+  return isConnected ? 'broken' : 'unreachable';
 }
 
 /** To the first byte of the agent's answer; a WebSocket that is open may be silent for as long as it likes. */
@@ -247,6 +277,7 @@ function relayWith(
   } catch {
     answer.destroy();
     passage.statusCode = ANSWERS.broken.status;
+    recording.failed('broken');
     recording.bytesOut(writeProblem(client, { ...ANSWERS.broken, requestId }));
     return;
   }

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import type { UpstreamFailureKind } from '../../core/behavior/audit-entry.ts';
 import type { HeaderList } from './headers.ts';
 
 /** One request to the agent. */
@@ -21,20 +22,12 @@ export interface UpstreamControl {
 }
 
 export interface UpstreamFailure {
-  kind:
-    /** No connection could be made. */
-    | 'unreachable'
-    /** A kept-alive connection was already dead: the agent never saw the request. */
-    | 'stale'
-    /** No connection, or no first byte, in time. */
-    | 'timeout'
-    /** The agent broke off, or what it sent is not HTTP. */
-    | 'broken';
+  kind: UpstreamFailureKind;
   error: Error;
 }
 
 /** What the client is told of a failure, in the agent's place. */
-export const ANSWERS: Readonly<Record<UpstreamFailure['kind'], { status: number; detail: string }>> = {
+export const ANSWERS: Readonly<Record<UpstreamFailureKind, { status: number; detail: string }>> = {
   unreachable: { status: 502, detail: 'the agent cannot be reached' },
   stale: { status: 502, detail: 'the agent closed the connection before it answered' },
   broken: { status: 502, detail: 'the agent gave no whole HTTP answer' },

@@ -1,0 +1,186 @@
+import { request as httpRequest, type RequestListener } from 'node:http';
+import { connect } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { afterEach, describe, expect, test } from '@jest/globals';
+import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
+import { fullListener } from '../../testing/full-listener.ts';
+import {
+  ask,
+  askRaw,
+  completedEntry,
+  startProxyBefore,
+  startRig,
+  until,
+  type ProxyRig,
+} from '../../testing/proxy-rig.ts';
+import { TestServers } from '../../testing/sockets.ts';
+
+let rig: Omit<ProxyRig, 'agent'>;
+const servers = new TestServers();
+afterEach(async () => {
+  await rig.close();
+  await servers.close();
+});
+
+/** What a request that was cut leaves, but for what differs from run to run. */
+async function left(): Promise<Partial<AuditEntry>> {
+  const { timestamp, durationMs, requestId, ...entry } = await completedEntry(rig as ProxyRig);
+  expect([Date.parse(timestamp) > 0, durationMs! >= 0, requestId]).toEqual([true, true, 'r-1']);
+  return entry;
+}
+const HEADERS = { 'x-request-id': 'r-1' };
+const entry = (rest: Partial<AuditEntry>): Partial<AuditEntry> => ({
+  seq: 1,
+  method: 'GET',
+  path: '/',
+  bytesIn: 0,
+  bytesOut: 0,
+  outcome: 'notEvaluated',
+  ...rest,
+});
+
+describe('the client leaves', () => {
+  /** Sends a request and leaves once `when` is true, or its answer has come so far. */
+  const leave = async (
+    answer: RequestListener,
+    when: { seen: () => boolean } | 'in the answer',
+    post?: Buffer,
+  ): Promise<void> => {
+    rig = await startRig(answer);
+    const method = post === undefined ? 'GET' : 'POST';
+    const headers = { ...HEADERS, ...(post && { 'content-length': post.length + 1 }) };
+    const request = httpRequest({ port: rig.port, method, headers, agent: false });
+    request.on('error', () => undefined);
+    const inAnswer = new Promise<void>((resolve) =>
+      request.on('response', (response) =>
+        response.on('error', () => undefined).once('data', () => resolve()),
+      ),
+    );
+    if (post) request.write(post);
+    else request.end();
+    if (when === 'in the answer') await inAnswer;
+    else await until(when.seen, 'the request at the agent');
+    request.destroy();
+  };
+
+  test('before the answer: aborted, without a status', async () => {
+    let seen = false;
+    await leave(() => (seen = true), { seen: () => seen });
+    expect(await left()).toEqual(entry({ aborted: true }));
+  });
+
+  test('in its own body: aborted, with what had come of it', async () => {
+    let bytes = 0;
+    await leave(
+      (request) =>
+        void request.on('data', (chunk: Buffer) => (bytes += chunk.length)).on('error', () => undefined),
+      { seen: () => bytes === 1_000 },
+      Buffer.alloc(1_000),
+    );
+    expect(await left()).toEqual(entry({ method: 'POST', aborted: true, bytesIn: 1_000 }));
+  });
+
+  test('in the answer: aborted, with the status that it got', async () => {
+    await leave((_request, response) => void response.write('part'), 'in the answer');
+    expect(await left()).toEqual(
+      entry({ aborted: true, statusCode: 200, upstreamStatusCode: 200, bytesOut: 4 }),
+    );
+  });
+
+  test('in an open WebSocket: nothing, a WebSocket ends so', async () => {
+    rig = await startUpgrading();
+    await askRaw(rig.port, UPGRADE, 'hello');
+    expect(await left()).toEqual(entry({ statusCode: 101, upstreamStatusCode: 101, bytesOut: 5 }));
+  });
+});
+
+const UPGRADE =
+  'GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nX-Request-Id: r-1\r\n\r\n';
+
+async function startUpgrading(): Promise<ProxyRig> {
+  const started = await startRig(() => undefined);
+  started.agent.on('upgrade', (_request, socket: Duplex) => {
+    socket.on('error', () => undefined).on('end', () => socket.end());
+    socket.write('HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nhello');
+  });
+  return started;
+}
+
+describe('the agent', () => {
+  test('is not there: unreachable and unsent', async () => {
+    rig = await startProxyBefore(new URL(`http://127.0.0.1:${await servers.closedPort()}`));
+    const { body } = await ask(rig.port, { headers: HEADERS });
+    expect(await left()).toEqual(
+      entry({ statusCode: 502, upstreamFailure: 'unreachable', unsent: true, bytesOut: body.length }),
+    );
+  });
+
+  test.each([
+    [
+      'is not there, for a body of unknown length',
+      `POST / HTTP/1.1\r\nHost: a\r\nX-Request-Id: r-1\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n0\r\n\r\n`,
+      'POST',
+    ],
+    ['is not there, for an upgrade', UPGRADE, 'GET'],
+  ])('%s: the same', async (_title, bytes, method) => {
+    rig = await startProxyBefore(new URL(`http://127.0.0.1:${await servers.closedPort()}`));
+    const answer = await askRaw(rig.port, bytes);
+    const bytesOut = answer.length - answer.indexOf('\r\n\r\n') - 4;
+    expect(await left()).toEqual(
+      entry({ method, statusCode: 502, upstreamFailure: 'unreachable', unsent: true, bytesOut }),
+    );
+  });
+
+  test('breaks off before its head: broken, the client was told 502', async () => {
+    rig = await startRig((request) => request.socket.destroy());
+    const { body } = await ask(rig.port, { headers: HEADERS });
+    expect(await left()).toEqual(
+      entry({ statusCode: 502, upstreamFailure: 'broken', bytesOut: body.length }),
+    );
+  });
+
+  test('breaks off before the head of an upgrade: the same', async () => {
+    const started = await startRig(() => undefined);
+    started.agent.on('upgrade', (_request, socket: Duplex) => void socket.destroy());
+    rig = started;
+    const answer = await askRaw(rig.port, UPGRADE);
+    const bytesOut = answer.length - answer.indexOf('\r\n\r\n') - 4;
+    expect(await left()).toEqual(entry({ statusCode: 502, upstreamFailure: 'broken', bytesOut }));
+  });
+
+  test('breaks off in its body: broken and aborted, with what had passed', async () => {
+    rig = await startRig((request, response) => {
+      response.writeHead(200, { 'content-length': 10 }).write('part');
+      setTimeout(() => request.socket.destroy(), 20);
+    });
+    await expect(ask(rig.port, { headers: HEADERS })).rejects.toThrow('aborted');
+    expect(await left()).toEqual(
+      entry({
+        statusCode: 200,
+        upstreamStatusCode: 200,
+        upstreamFailure: 'broken',
+        aborted: true,
+        bytesOut: 4,
+      }),
+    );
+  });
+
+  test('does not answer in time: timeout', async () => {
+    rig = await startRig(() => undefined, { timeoutMs: 50 });
+    const { body } = await ask(rig.port, { headers: HEADERS });
+    expect(await left()).toEqual(
+      entry({ statusCode: 504, upstreamFailure: 'timeout', bytesOut: body.length }),
+    );
+  });
+});
+
+test('a request whose client has left before a connection was free was never sent', async () => {
+  await using listener = await fullListener();
+  rig = await startProxyBefore(new URL(`http://127.0.0.1:${listener.port}`));
+  const socket = connect(rig.port, '127.0.0.1', () =>
+    socket.write('GET / HTTP/1.1\r\nHost: a\r\nX-Request-Id: r-1\r\n\r\n'),
+  );
+  await until(() => rig.audit.ring.last === 1, 'the arrival');
+  socket.destroy();
+  expect(await left()).toEqual(entry({ aborted: true, unsent: true }));
+});
