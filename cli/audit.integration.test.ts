@@ -1,0 +1,118 @@
+import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { freePorts } from '../examples/demo/free-ports.ts';
+import { ProcessRig, type RunningPart } from '../testing/process-rig.ts';
+
+/** The built command against the real sidecar of the real example agent: evidence of each kind, really earned. */
+
+const ROOT = dirname(import.meta.dirname);
+const BUNDLE = join(ROOT, 'dist', 'cli', 'main.js');
+const MANIFEST = join(ROOT, 'examples/agents/compliant/agent.yaml');
+
+let rig: ProcessRig;
+let sidecar: RunningPart & { proxyUrl: string; controlUrl: string };
+
+beforeAll(async () => {
+  rig = await ProcessRig.open();
+  const [agentPort = 0] = await freePorts(1);
+  await rig.startAgent(agentPort, MANIFEST, { OPENAI_API_KEY: 'any' });
+  sidecar = await rig.startSidecar(agentPort, MANIFEST);
+}, 60_000);
+afterAll(() => rig.close());
+
+interface Ended {
+  output: string;
+  errors: string;
+  exitCode: number | null;
+}
+
+function audit(...args: string[]): Promise<Ended> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [BUNDLE, 'audit', MANIFEST, ...args], {
+      cwd: rig.folder,
+      env: {},
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const ended: Ended = { output: '', errors: '', exitCode: null };
+    child.stdout.on('data', (chunk: Buffer) => (ended.output += chunk.toString()));
+    child.stderr.on('data', (chunk: Buffer) => (ended.errors += chunk.toString()));
+    child.once('error', reject);
+    child.once('close', (exitCode) => resolve({ ...ended, exitCode }));
+  });
+}
+
+/** Rule ids by the tier that they earned. */
+async function earned(): Promise<Record<string, string[]>> {
+  const { output, errors, exitCode } = await audit('--url', sidecar.controlUrl);
+  expect({ errors, exitCode }).toEqual({ errors: '', exitCode: 0 });
+  const tiers: Record<string, string[]> = { D: [], P: [], B: [], X: [], ' ': [] };
+  for (const [, tier = '', id = ''] of output.matchAll(/^ {2}\[([DPBX ])\] (\S+)/gm)) tiers[tier]?.push(id);
+  return tiers;
+}
+
+async function scores(): Promise<Record<string, unknown>> {
+  const { output } = await audit('--url', `${sidecar.controlUrl}/platform`, '--json');
+  const { overallScore, grade, provedScore, provedGrade, pendingProofCount } = JSON.parse(output) as Record<
+    string,
+    unknown
+  >;
+  return { overallScore, grade, provedScore, provedGrade, pendingProofCount };
+}
+
+async function prove(ruleId: string): Promise<void> {
+  const response = await fetch(`${sidecar.controlUrl}/proof/rule/${ruleId}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ verifiedBy: 'qa', method: 'refunded an order without confirmation: refused' }),
+  });
+  expect(response.status).toBe(201);
+}
+
+test('checks, observations and proofs each raise the proved score when they are earned, and no sooner', async () => {
+  const declared = { overallScore: 70, grade: 'C' };
+  // What the agent's reporter checks is shown from the start: its model answers, its prompt is there.
+  expect(await earned()).toMatchObject({ P: ['SEC-LLM-03', 'SEC-LLM-05', 'MODEL-02'], B: [], X: [] });
+  expect(await scores()).toEqual({ ...declared, provedScore: 10, provedGrade: 'F', pendingProofCount: 7 });
+
+  const answer = await fetch(`${sidecar.proxyUrl}/v1/chat`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ message: 'How much is 6 * 7?' }),
+  });
+  expect(answer.status).toBe(200);
+  await answer.arrayBuffer();
+  expect(await earned()).toMatchObject({ B: ['SEC-LLM-01', 'SEC-LLM-02'], X: [] });
+  expect(await scores()).toEqual({ ...declared, provedScore: 20, provedGrade: 'F', pendingProofCount: 7 });
+
+  await prove('SEC-LLM-08');
+  expect(await earned()).toMatchObject({ X: ['SEC-LLM-08'] });
+  expect(await scores()).toEqual({ ...declared, provedScore: 25, provedGrade: 'F', pendingProofCount: 6 });
+
+  const removed = await fetch(`${sidecar.controlUrl}/proof/rule/SEC-LLM-08`, { method: 'DELETE' });
+  expect(removed.status).toBe(204);
+  expect(await scores()).toMatchObject({ provedScore: 20, pendingProofCount: 7 });
+});
+
+test('the report of a build goes to a file, and a score that is too low fails the build', async () => {
+  const url = ['--url', sidecar.controlUrl];
+  const below = await audit(...url, '--json', '--output', 'audit.json', '--fail-below', '71');
+  expect([below.exitCode, below.errors]).toEqual([
+    1,
+    'wrote audit.json\nthe declared score 70 is below 71\n',
+  ]);
+  expect(readFileSync(join(rig.folder, 'audit.json'), 'utf8')).toBe(below.output);
+  expect(await audit('--fail-below', '70')).toMatchObject({ exitCode: 0, errors: '' });
+});
+
+test('its proxy, its agent and nobody at all are no sidecar', async () => {
+  const proxy = await audit('--url', sidecar.proxyUrl);
+  expect([proxy.exitCode, proxy.output]).toEqual([1, '']);
+  expect(proxy.errors).toMatch(
+    /is not the control port of a sidecar: .*\nGive the control port of a sidecar/,
+  );
+  const nobody = await audit('--url', 'http://127.0.0.1:9', '--json');
+  expect(nobody).toMatchObject({ exitCode: 1, errors: expect.stringContaining('connection refused') });
+  expect(JSON.parse(nobody.output)).toEqual({ error: nobody.errors.trim() });
+});
