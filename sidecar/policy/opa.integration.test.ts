@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -18,9 +18,9 @@ const MANIFEST = plainManifest('corner-shop', [
   let opa: Opa;
   let rig: SidecarRig;
 
-  const startBefore = async (env: Record<string, string>): Promise<SidecarRig> => {
+  const startBefore = async (env: Record<string, string>, manifest = MANIFEST): Promise<SidecarRig> => {
     const started = await startSidecarRig({
-      manifest: JSON.stringify(MANIFEST),
+      manifest: JSON.stringify(manifest),
       env: { OPENAI_API_KEY: 'x', POLICY_URL: opa.url, POLICY_PROXY_MODE: 'enforce', ...env },
       agent: { '/health': {}, '/capabilities': { tools: ['drop'] } },
     });
@@ -36,6 +36,17 @@ const MANIFEST = plainManifest('corner-shop', [
     (await from.report<{ issues: { property: string }[] }>('/gap')).issues
       .map(({ property }) => property)
       .filter((property) => property.startsWith('policy.'));
+
+  /** What a sidecar reports that never had an engine, of an agent that did the same. */
+  const gapWithoutEngine = async (): Promise<unknown> => {
+    const without = await startBefore({ POLICY_URL: '' });
+    try {
+      for (const path of ['/unsafe', '/safe']) await ask(without.sidecar.proxyPort, { path });
+      return await without.report('/gap');
+    } finally {
+      await without.close();
+    }
+  };
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'sidecar-opa-'));
@@ -66,6 +77,7 @@ const MANIFEST = plainManifest('corner-shop', [
     const port = Number(new URL(opa.url).port);
     const before = (await outcomes(rig)).length;
     await opa.close();
+    expect(await rig.report('/gap')).toEqual(await gapWithoutEngine());
     for (let i = 0; i < 7; i++)
       expect((await ask(rig.sidecar.proxyPort, { path: '/unsafe' })).status).toBe(200);
     opa = await startOpa([join(folder, 'policy')], port);
@@ -75,6 +87,51 @@ const MANIFEST = plainManifest('corner-shop', [
     expect((await outcomes(rig)).slice(before)).toEqual([...Array<string>(7).fill('failOpen'), 'deny']);
     expect(rig.log.filter(([level]) => level === 'warn')).toHaveLength(1);
   }, 30_000);
+
+  test('a manifest that changes is asked about at once, and what the engine does know is still enforced', async () => {
+    const before = await startBefore({});
+    try {
+      expect(await gapOf(before)).toEqual([]);
+      const changed = plainManifest('corner-shop', [
+        'pii_detector_not_invoked',
+        'daily_token_limit_exceeded',
+      ]);
+      await writeFile(before.manifestPath, JSON.stringify(changed));
+      const stale = "the policy engine does not have this agent's rules, or those of another manifest";
+      while (!before.log.some(([, message]) => message === stale))
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      expect(before.log.find(([, message]) => message === stale)?.[2]).toEqual({
+        missing: ['daily_token_limit_exceeded'],
+      });
+      expect(await gapOf(before)).toEqual(['policy.not-loaded']);
+      expect((await ask(before.sidecar.proxyPort, { path: '/unsafe' })).status).toBe(403);
+      expect(await gapOf(before)).toEqual(['policy.pii_detector_not_invoked', 'policy.not-loaded']);
+      await writeFile(before.manifestPath, JSON.stringify(MANIFEST));
+      while (!before.log.some(([, message]) => message === "the policy engine has this agent's rules now"))
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      expect(await gapOf(before)).toEqual(['policy.pii_detector_not_invoked']);
+    } finally {
+      await before.close();
+    }
+  });
+
+  test('several agents in one engine are each judged by their own rules', async () => {
+    const other = plainManifest('3d-agent', ['destructive_tool_without_confirmation']);
+    await writePolicy(join(folder, 'other'), other);
+    const both = await startOpa([join(folder, 'policy'), join(folder, 'other')]);
+    const shop = await startBefore({ POLICY_URL: both.url });
+    const agent = await startBefore({ POLICY_URL: both.url }, other);
+    try {
+      expect((await ask(shop.sidecar.proxyPort, { path: '/unsafe' })).status).toBe(403);
+      expect((await ask(agent.sidecar.proxyPort, { path: '/unsafe' })).status).toBe(200);
+      expect([await outcomes(shop), await outcomes(agent)]).toEqual([['deny'], ['allow']]);
+      expect([await gapOf(shop), await gapOf(agent)]).toEqual([['policy.pii_detector_not_invoked'], []]);
+    } finally {
+      await shop.close();
+      await agent.close();
+      await both.close();
+    }
+  });
 
   test('an engine with the rules of an older manifest is found out', async () => {
     const older = join(folder, 'older');
@@ -93,7 +150,7 @@ const MANIFEST = plainManifest('corner-shop', [
       expect(await gapOf(before)).toEqual(['policy.not-loaded']);
       // The canary only reports: what the engine does know is still enforced, and in the gap.
       expect((await ask(before.sidecar.proxyPort, { path: '/unsafe' })).status).toBe(403);
-      expect(await gapOf(before)).toEqual(['policy.not-loaded', 'policy.pii_detector_not_invoked']);
+      expect(await gapOf(before)).toEqual(['policy.pii_detector_not_invoked', 'policy.not-loaded']);
     } finally {
       await before.close();
       await stale.close();

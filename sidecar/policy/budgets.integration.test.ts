@@ -1,0 +1,136 @@
+import { gzipSync } from 'node:zlib';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
+import { inEachSetting, KEEPS, type Setting } from '../../testing/client-rig.ts';
+import { ManualClock } from '../../testing/manual-clock.ts';
+import { ask } from '../../testing/proxy-rig.ts';
+import { manifestText, startSidecarRig, type SidecarRig } from '../../testing/sidecar-rig.ts';
+
+const TOKENS = 'daily_token_limit_exceeded';
+const COST = 'monthly_cost_limit_exceeded';
+
+/** 100 tokens, or one dollar, a day: a million tokens of a prompt cost two dollars, of an answer eight. */
+const manifestWith = (costControls: object): string =>
+  manifestText({ model: { provider: 'openai', id: 'gpt-5', apiKey: '$env:OPENAI_API_KEY', costControls } });
+const usdPerMillionTokens = { input: 2, output: 8 };
+const LIMITED = manifestWith({ maxTokensPerDay: 100 });
+const PRICED = manifestWith({ maxMonthlyUSD: 30, usdPerMillionTokens });
+const UNPRICED = manifestWith({ maxMonthlyUSD: 30 });
+
+/** What an answer uses; null: it is compressed, so that nobody can read it. */
+type Used = { prompt: number; completion: number } | null;
+
+/** A sidecar for each test of a suite, before an agent whose answers use what they are told to. */
+function budget({ mode, env }: Setting, manifest: string) {
+  let rig: SidecarRig;
+  let clock: ManualClock;
+  let used: Used;
+
+  beforeEach(async () => {
+    clock = new ManualClock('2026-03-01T23:00:00Z');
+    rig = await startSidecarRig({ manifest, clock, env: { OPENAI_API_KEY: 'x', ...(await env()) } });
+    rig.agent.otherwise = (_request, response) => {
+      const usage = { prompt_tokens: used?.prompt ?? 9e6, completion_tokens: used?.completion ?? 9e6 };
+      const body = JSON.stringify({ model: 'gpt-5', object: 'chat.completion', choices: [], usage });
+      const head = { ...KEEPS, 'content-type': 'application/json' };
+      if (used === null) response.writeHead(200, { ...head, 'content-encoding': 'gzip' }).end(gzipSync(body));
+      else response.writeHead(200, { ...head, 'content-length': body.length }).end(body);
+    };
+  });
+  afterEach(() => rig.close());
+
+  return {
+    passTime: (ms: number) => clock.advance(ms),
+    report: <T>(path: string): Promise<T> => rig.report<T>(path),
+    /** Why each of the answers that use so much is denied. */
+    denials: async (...uses: Used[]): Promise<string[]> => {
+      const told: string[] = [];
+      for (used of uses) {
+        const answer = await ask(rig.sidecar.proxyPort, { method: 'POST', path: '/v1/chat/completions' });
+        const reasons = String(answer.headers['x-platform-policy-violations'] ?? '');
+        expect(answer.status).toBe(mode === 'enforce' && reasons !== '' ? 403 : 200);
+        told.push(reasons);
+        const isComplete = async (): Promise<boolean> =>
+          (await rig.report<AuditEntry[]>('/audit')).every(({ outcome }) => outcome !== undefined);
+        // The tokens count from then on.
+        while (!(await isComplete())) continue;
+      }
+      return told;
+    },
+    policyIssues: async (): Promise<string[]> => {
+      const { issues } = await rig.report<{ issues: { property: string }[] }>('/gap');
+      return issues.map(({ property }) => property).filter((property) => property.startsWith('policy.'));
+    },
+    tokensToday: async (): Promise<number> => {
+      const metrics = await (await rig.control('/metrics')).text();
+      return Number(/tokens_today\{instances="this"\} (\d+)/.exec(metrics)?.[1]);
+    },
+  };
+}
+
+inEachSetting(
+  'a budget of tokens',
+  (setting) => {
+    const { denials, passTime, policyIssues, report, tokensToday } = budget(setting, LIMITED);
+
+    test('denies from the request on that finds it used up, until midnight UTC', async () => {
+      expect(await denials({ prompt: 60, completion: 39 }, { prompt: 1, completion: 0 })).toEqual(['', '']);
+      expect(await policyIssues()).toEqual([`policy.${TOKENS}`]);
+      // Blocked answers were paid for too.
+      expect(await denials({ prompt: 5, completion: 5 }, { prompt: 5, completion: 5 })).toEqual([
+        TOKENS,
+        TOKENS,
+      ]);
+      expect(await tokensToday()).toBe(120);
+      passTime(3_600_000 - 1);
+      expect(await denials({ prompt: 0, completion: 0 })).toEqual([TOKENS]);
+      passTime(1);
+      expect([await tokensToday(), await policyIssues()]).toEqual([0, []]);
+      expect(await denials({ prompt: 1, completion: 0 })).toEqual(['']);
+    });
+
+    test('counts nothing of an answer that cannot be read, and says that it could not', async () => {
+      const answers = [null, { prompt: 99, completion: 0 }, null, { prompt: 1, completion: 0 }];
+      expect(await denials(...answers)).toEqual(['', '', '', '']);
+      const entries = await report<AuditEntry[]>('/audit');
+      expect(entries.map(({ usage }) => usage && 'unavailable' in usage)).toEqual([true, false, true, false]);
+      expect(await report('/usage')).toMatchObject({ totalTokens: 100, sampleSize: 2, callsWithoutUsage: 2 });
+      expect(await denials(null)).toEqual([TOKENS]);
+    });
+  },
+  LIMITED,
+);
+
+inEachSetting(
+  'a budget of money',
+  (setting) => {
+    const { denials, passTime, policyIssues } = budget(setting, PRICED);
+
+    test('denies a thirtieth of the month’s as soon as the day has cost it', async () => {
+      // 0.4 + 0.599992 dollars, and the eight millionths that were missing.
+      const answers = [
+        { prompt: 200_000, completion: 74_999 },
+        { prompt: 0, completion: 1 },
+        { prompt: 0, completion: 0 },
+      ];
+      expect(await denials(...answers)).toEqual(['', '', COST]);
+      expect(await policyIssues()).toEqual([`policy.${COST}`]);
+      passTime(3_600_000);
+      expect(await denials({ prompt: 0, completion: 0 })).toEqual(['']);
+    });
+  },
+  PRICED,
+);
+
+inEachSetting(
+  'a budget of money without a price',
+  (setting) => {
+    const { denials, policyIssues } = budget(setting, UNPRICED);
+
+    test('denies nothing', async () => {
+      expect(await denials({ prompt: 9e6, completion: 9e6 }, { prompt: 1, completion: 1 })).toEqual(['', '']);
+      expect(await policyIssues()).toEqual([]);
+    });
+  },
+  UNPRICED,
+);
