@@ -1,0 +1,312 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { RULE_IDS } from '../core/audit/rules.ts';
+import { createMetrics } from '../runtime/metrics.ts';
+import { manifestText, startSidecarRig, type SidecarRig } from '../testing/sidecar-rig.ts';
+import { sidecarRoutes } from './app.ts';
+import type { SidecarContext } from './context.ts';
+
+/** The tables of the contract that speak of the control routes, row by row, found by their words. */
+
+const text = expect.any(String);
+const iso = expect.stringMatching(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/);
+const count = expect.any(Number);
+const bool = expect.any(Boolean);
+const list = expect.any(Array);
+const JSON_TYPE = 'application/json; charset=utf-8';
+const PROBLEM_TYPE = 'application/problem+json; charset=utf-8';
+const problem = (status: number, more: object = {}): object => ({
+  type: 'about:blank',
+  title: text,
+  status,
+  detail: text,
+  ...more,
+});
+
+const SPEC = {
+  guardrails: { input: [{ type: 'pii-detector' }] },
+  tools: [{ name: 'pay' }, { name: 'search' }],
+  memory: { backend: 'redis' },
+  requires: { services: [{ name: 'db', address: '127.0.0.1:1' }] },
+  evaluation: { datasets: [{ name: 'basic', path: 'basic.jsonl' }] },
+};
+
+let rig: SidecarRig;
+beforeAll(async () => {
+  rig = await startSidecarRig({
+    manifest: manifestText(SPEC),
+    agent: { '/health': 200, '/capabilities': 200, '/x': 200 },
+    env: { OPENAI_API_KEY: 'k' },
+  });
+  await (await fetch(`${rig.proxyUrl}/x`, { headers: { 'x-request-id': 'r-1' } })).text();
+});
+afterAll(() => rig.close());
+
+const PROOF = { verifiedBy: 'k6', method: '429 after 100 requests' };
+const record = { ruleId: 'SEC-LLM-04', ...PROOF, verifiedAt: iso };
+const check = expect.objectContaining({ id: text, category: text, status: text, severity: text });
+const issue = { severity: text, property: text, description: text, recommendation: text };
+const batch = (requestId: string): object => ({
+  requestId,
+  agentName: 'shop',
+  events: [
+    { type: 'guardrail', guardrailType: 'pii-detector', invoked: true, blocked: false },
+    { type: 'tool', name: 'pay', success: true, latencyMs: 5 },
+  ],
+});
+const card = {
+  name: 'shop',
+  description: text,
+  version: '1.0.0',
+  supportedInterfaces: [],
+  capabilities: { streaming: bool, pushNotifications: bool },
+  defaultInputModes: ['text/plain'],
+  defaultOutputModes: ['text/plain'],
+  skills: [
+    { id: 'pay', name: 'pay', description: text, tags: ['tool'] },
+    { id: 'search', name: 'search', description: text, tags: ['tool'] },
+  ],
+};
+const ready = {
+  agentName: 'shop',
+  timestamp: iso,
+  status: 'degraded',
+  summary: { passed: count, failed: count, warnings: count, skipped: count },
+  checks: expect.arrayContaining([check]),
+  source: 'manifest-static',
+};
+
+/** method, path, body; status, content type, body of the answer. */
+type Row = [
+  words: string,
+  method: string,
+  path: string,
+  sent: unknown,
+  status: number,
+  type: string | null,
+  shape: unknown,
+];
+
+/** In this order: a row may need what the one before it left. */
+const ENDPOINTS: readonly Row[] = [
+  ['200, JSON object with status = live', 'GET', '/health/live', null, 200, JSON_TYPE, { status: 'live' }],
+  ['200 when ready; body reports status and checks', 'GET', '/health/ready', null, 200, JSON_TYPE, ready],
+  [
+    'gap report (shape A)',
+    'GET',
+    '/gap',
+    null,
+    200,
+    JSON_TYPE,
+    { score: 95, grade: 'A', source: 'manifest-static', issues: [{ ...issue, property: 'evaluated' }] },
+  ],
+  [
+    'alignment report of declared versus observed (shape B)',
+    'GET',
+    '/gap?view=alignment',
+    null,
+    200,
+    JSON_TYPE,
+    {
+      source: 'manifest-static',
+      gaps: [
+        {
+          field: 'spec.evaluation.datasets',
+          declared: 'basic',
+          observed: null,
+          severity: 'low',
+          evidenceLevel: 'declared',
+          remediation: text,
+        },
+      ],
+      summary: { total: 1, critical: 0, high: 0 },
+    },
+  ],
+  ['another view is refused', 'GET', '/gap?view=x', null, 400, PROBLEM_TYPE, problem(400)],
+  [
+    'array of audit entries, each with requestId',
+    'GET',
+    '/audit',
+    null,
+    200,
+    JSON_TYPE,
+    [expect.objectContaining({ requestId: 'r-1', seq: 1, path: '/x', statusCode: 200 })],
+  ],
+  [
+    'optional query limit (integer)',
+    'GET',
+    '/audit?limit=1',
+    null,
+    200,
+    JSON_TYPE,
+    [expect.objectContaining({ requestId: 'r-1' })],
+  ],
+  ['a limit that is no integer', 'GET', '/audit?limit=x', null, 400, PROBLEM_TYPE, problem(400)],
+  [
+    'explore report',
+    'GET',
+    '/explore',
+    null,
+    200,
+    JSON_TYPE,
+    {
+      source: 'manifest-static',
+      model: { provider: 'openai', id: 'gpt-5', reachable: null, latencyMs: null },
+      tools: [
+        { name: 'pay', declared: true, registered: null },
+        { name: 'search', declared: true, registered: null },
+      ],
+      memory: { backend: 'redis', reachable: null },
+      services: [{ name: 'db', reachable: false, latencyMs: null }],
+      mcpServers: [],
+      guardrails: { input: 1, output: 0 },
+      declaredNotChecked: [],
+    },
+  ],
+  ['capability card', 'GET', '/capabilities', null, 200, JSON_TYPE, card],
+  ['the same card where A2A looks for it', 'GET', '/.well-known/agent-card.json', null, 200, JSON_TYPE, card],
+  [
+    'usage report, falls back to the audit ring',
+    'GET',
+    '/usage',
+    null,
+    200,
+    JSON_TYPE,
+    { source: 'audit-ring', models: [], totalTokens: 0, totalCalls: 0, sampleSize: 0, callsWithoutUsage: 0 },
+  ],
+  [
+    '200 {requestId, found: true, opaViolations}',
+    'POST',
+    '/events',
+    batch('r-1'),
+    200,
+    JSON_TYPE,
+    { requestId: 'r-1', found: true, opaViolations: [] },
+  ],
+  [
+    '202 {requestId, found: false}: no audit entry for requestId',
+    'POST',
+    '/events',
+    batch('unknown'),
+    202,
+    JSON_TYPE,
+    { requestId: 'unknown', found: false },
+  ],
+  ['an invalid batch', 'POST', '/events', { events: 1 }, 400, PROBLEM_TYPE, problem(400, { errors: list })],
+  ['200, array of proof records: none yet', 'GET', '/proof', null, 200, JSON_TYPE, []],
+  ['absent + GET one: 404', 'GET', '/proof/rule/SEC-LLM-04', null, 404, PROBLEM_TYPE, problem(404)],
+  ['absent + DELETE: 404', 'DELETE', '/proof/rule/SEC-LLM-04', null, 404, PROBLEM_TYPE, problem(404)],
+  [
+    'absent + POST, rule id known: 201 Created',
+    'POST',
+    '/proof/rule/SEC-LLM-04',
+    PROOF,
+    201,
+    JSON_TYPE,
+    record,
+  ],
+  ['present + POST: replaces, 201', 'POST', '/proof/rule/SEC-LLM-04', PROOF, 201, JSON_TYPE, record],
+  [
+    'POST unknown rule: 400',
+    'POST',
+    '/proof/rule/SEC-LLM-99',
+    PROOF,
+    400,
+    PROBLEM_TYPE,
+    problem(400, { validIds: RULE_IDS }),
+  ],
+  [
+    'POST without what a proof needs: 400',
+    'POST',
+    '/proof/rule/SEC-LLM-04',
+    { verifiedBy: '' },
+    400,
+    PROBLEM_TYPE,
+    problem(400, {
+      errors: [
+        { path: 'verifiedBy', message: text },
+        { path: 'method', message: text },
+      ],
+    }),
+  ],
+  ['200 record', 'GET', '/proof/rule/SEC-LLM-04', null, 200, JSON_TYPE, record],
+  ['200, array of proof records', 'GET', '/proof', null, 200, JSON_TYPE, [record]],
+  ['present + DELETE: 204', 'DELETE', '/proof/rule/SEC-LLM-04', null, 204, null, null],
+  [
+    'for the kubelet',
+    'GET',
+    '/readyz',
+    null,
+    200,
+    JSON_TYPE,
+    { status: 'ok', policy: { mode: 'track', engine: 'none' } },
+  ],
+  ['Prometheus', 'GET', '/metrics', null, 200, 'text/plain; version=0.0.4; charset=utf-8', null],
+  ['an unknown path', 'GET', '/nothing', null, 404, PROBLEM_TYPE, problem(404)],
+];
+
+const ALLOWED: [path: string, allow: string][] = [
+  ['/health/live', 'GET, HEAD'],
+  ['/health/ready', 'GET, HEAD'],
+  ['/readyz', 'GET, HEAD'],
+  ['/metrics', 'GET, HEAD'],
+  ['/gap', 'GET, HEAD'],
+  ['/audit', 'GET, HEAD'],
+  ['/audit/stream', 'GET, HEAD'],
+  ['/explore', 'GET, HEAD'],
+  ['/capabilities', 'GET, HEAD'],
+  ['/.well-known/agent-card.json', 'GET, HEAD'],
+  ['/usage', 'GET, HEAD'],
+  ['/events', 'POST'],
+  ['/proof', 'GET, HEAD'],
+  ['/proof/rule/MEM-01', 'DELETE, GET, HEAD, POST'],
+];
+
+test('the tables above have a row for every route that is served', () => {
+  const served = new Map<string, string[]>();
+  for (const { path, method } of sidecarRoutes({ metrics: createMetrics() } as SidecarContext, () => 0))
+    served.set(path, [...(served.get(path) ?? []), ...(method === 'GET' ? ['GET', 'HEAD'] : [method])]);
+  const allowed = [...served].map(([path, methods]) => [
+    path.replace(':ruleId', 'MEM-01'),
+    methods.sort().join(', '),
+  ]);
+  expect(allowed.sort()).toEqual([...ALLOWED].sort());
+});
+
+describe.each(['', '/platform'])('each route under the prefix "%s"', (prefix) => {
+  const rows = ENDPOINTS.map(([words, method, path, ...wanted]) => ({ words, method, path, wanted }));
+  test.each(rows)('$words: $method $path', async ({ method, path, wanted }) => {
+    const [sent, status, type, shape] = wanted;
+    const response = await rig.control(prefix + path, {
+      method,
+      ...(sent === null
+        ? {}
+        : { body: JSON.stringify(sent), headers: { 'content-type': 'application/json' } }),
+    });
+    const body = await response.text();
+    expect([response.status, response.headers.get('content-type')]).toEqual([status, type]);
+    if (type === JSON_TYPE || type === PROBLEM_TYPE) expect(JSON.parse(body)).toEqual(shape);
+    else expect(body === '').toBe(status === 204);
+  });
+
+  test.each(ALLOWED)('%s by another method is 405 with Allow: %s', async (path, allow) => {
+    const response = await rig.control(prefix + path, { method: 'PUT' });
+    expect([response.status, response.headers.get('allow'), response.headers.get('content-type')]).toEqual([
+      405,
+      allow,
+      PROBLEM_TYPE,
+    ]);
+    expect(await response.json()).toEqual(problem(405));
+  });
+
+  test.each(['/health/live', '/health/ready', '/gap', '/explore', '/usage', '/proof', '/capabilities'])(
+    'HEAD %s has the head of GET and no body',
+    async (path) => {
+      const response = await rig.control(prefix + path, { method: 'HEAD' });
+      expect([response.status, response.headers.get('content-type'), await response.text()]).toEqual([
+        200,
+        JSON_TYPE,
+        '',
+      ]);
+    },
+  );
+});

@@ -1,0 +1,121 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { GOOD_ANSWERS } from '../testing/hostile-answers.ts';
+import { manifestText, startSidecarRig, type SidecarRig } from '../testing/sidecar-rig.ts';
+
+const SPEC = {
+  guardrails: { input: [{ type: 'pii-detector' }] },
+  tools: [{ name: 'pay' }, { name: 'search' }],
+  requires: { services: [{ name: 'db', address: '127.0.0.1:1' }] },
+  evaluation: { datasets: [{ name: 'basic', path: 'basic.jsonl' }] },
+};
+
+let rig: SidecarRig;
+beforeEach(async () => {
+  rig = await startSidecarRig({
+    manifest: manifestText(SPEC),
+    agent: { '/health': 200, '/capabilities': 200 },
+    env: { OPENAI_API_KEY: 'k' },
+  });
+});
+afterEach(() => rig.close());
+
+describe('the data source, decided on every request', () => {
+  const sources = async (): Promise<string[]> =>
+    Promise.all(
+      ['/health/ready', '/explore', '/gap', '/usage'].map(
+        async (path) => (await rig.report<{ source: string }>(path)).source,
+      ),
+    );
+
+  test('any state + a valid HealthReport: agent-sdk; the four use live data', async () => {
+    Object.assign(rig.agent.answers, GOOD_ANSWERS);
+    expect(await sources()).toEqual(Array(4).fill('agent-sdk'));
+    expect(await rig.report('/explore')).toMatchObject({
+      tools: [
+        { name: 'pay', registered: true },
+        { name: 'search', registered: null },
+      ],
+    });
+    expect(await rig.report('/health/ready')).toEqual({
+      agentName: 'shop',
+      timestamp: expect.stringMatching(/^\d{4}-.*Z$/),
+      source: 'agent-sdk',
+      status: 'ready',
+      summary: { passed: 2, failed: 0, warnings: 0, skipped: 0 },
+      checks: [
+        { id: 'tool:pay', category: 'tool', status: 'pass', severity: 'info' },
+        {
+          id: 'agent:upstream',
+          category: 'service',
+          status: 'pass',
+          severity: 'warning',
+          latencyMs: expect.any(Number),
+        },
+      ],
+    });
+    const { issues } = await rig.report<{ issues: { property: string; severity: string }[] }>('/gap');
+    expect(issues.map(({ property, severity }) => `${property} ${severity}`)).toEqual([
+      'model.apiKey high',
+      'env:OPENAI_API_KEY high',
+      'service:db high',
+      'discoverable.search medium',
+      'tool:search medium',
+      'evaluated low',
+    ]);
+    expect(await rig.report('/usage')).toEqual(GOOD_ANSWERS['/platform/usage']);
+  });
+
+  test('any state + the agent has no such endpoint: manifest-static; usage falls back to the audit ring', async () => {
+    expect(await sources()).toEqual(['manifest-static', 'manifest-static', 'manifest-static', 'audit-ring']);
+  });
+
+  test('any state + the probe fails: manifest-static', async () => {
+    await rig.agent.stop();
+    expect(await sources()).toEqual(['manifest-static', 'manifest-static', 'manifest-static', 'audit-ring']);
+  });
+
+  test.each<[string, string, string[]]>([
+    ['pass', 'no issue', []],
+    ['skip', 'high', ['high']],
+    ['fail', 'critical', ['critical']],
+  ])('model check %s: %s', async (status, _words, severities) => {
+    const report = GOOD_ANSWERS['/platform/health'];
+    const checks = [{ id: 'model:openai/gpt-5', category: 'model', status, severity: 'error', latencyMs: 7 }];
+    rig.agent.answers['/platform/health'] = { ...report, checks };
+    const { issues } = await rig.report<{ issues: { property: string; severity: string }[] }>('/gap');
+    expect(
+      issues.filter(({ property }) => property === 'model.apiKey').map(({ severity }) => severity),
+    ).toEqual(severities);
+    const { model } = await rig.report<{ model: unknown }>('/explore');
+    const reachable = { pass: true, skip: null, fail: false }[status];
+    expect(model).toEqual({ provider: 'openai', id: 'gpt-5', reachable, latencyMs: 7 });
+    const answer = await rig.control('/health/ready');
+    expect(answer.status).toBe(status === 'fail' ? 503 : 200);
+    expect(await answer.json()).toMatchObject({ status: status === 'fail' ? 'not-ready' : 'ready' });
+  });
+});
+
+test('an elapsed proof is restored, stays listed as expired and does not count', async () => {
+  const path = join(rig.folder, 'proofs.json');
+  const elapsed = {
+    verifiedBy: 'ci',
+    method: 'run',
+    ruleId: 'EVAL-01',
+    verifiedAt: '2025-01-01T00:00:00.000Z',
+    expiresAt: '2025-02-01T00:00:00.000Z',
+  };
+  await writeFile(path, JSON.stringify({ revision: 0, proofs: [elapsed] }));
+  const other = await startSidecarRig({
+    manifest: manifestText(SPEC),
+    agent: { '/health': 200, '/capabilities': 200 },
+    env: { PROOF_STORE_PATH: path },
+  });
+  const proofs = await other.report('/proof');
+  const one = await other.report('/proof/rule/EVAL-01');
+  const gap = await other.report('/gap');
+  await other.close();
+  expect([proofs, one]).toEqual([[{ ...elapsed, expired: true }], { ...elapsed, expired: true }]);
+  expect(gap).toMatchObject({ score: 95, issues: [{ property: 'evaluated' }] });
+});
