@@ -59,6 +59,13 @@ describe('where a reporter pushes to', () => {
       {},
       ['push.url must be a URL with the http: or https: protocol'],
     ],
+    ...['k-1\n', 'two words', 'schlüssel', '\u0000'].map(
+      (key): [PushOptions | undefined, Record<string, string>, string[]] => [
+        undefined,
+        { ...ENV, PLATFORM_KEY: key },
+        ['PLATFORM_KEY must be visible ASCII characters, without blanks and line feeds'],
+      ],
+    ),
   ])('all mistakes are said at once, and no secret (%#)', (options, env, problems) => {
     expect(() => pushSettings(options, env)).toThrow(new PushOptionsError(problems));
   });

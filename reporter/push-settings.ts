@@ -91,6 +91,9 @@ function settingsFrom(named: Named): PushSettings {
   const credentials = credentialsFrom(named);
   if (credentials === null)
     problems.push(`one of ${named.key.name} and ${named.tokenFile.name} must be given, and not both`);
+  // Said here and not with every push: a line feed at its end is what a shell or a secret likes to add.
+  if (credentials?.kind === 'key' && !/^[!-~]+$/.test(credentials.key.reveal()))
+    problems.push(`${named.key.name} must be visible ASCII characters, without blanks and line feeds`);
   if (problems.length > 0 || url === null || credentials === null) throw new PushOptionsError(problems);
   return {
     url,

@@ -26,6 +26,110 @@ beforeEach(() => {
 });
 afterEach(() => refresher.stop());
 
+/** Waits out the checks that run. */
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+interface Row {
+  state: 'stopped' | 'running';
+  trigger: 'start()' | 'getReport()' | 'stop()';
+  condition: string;
+  next: 'stopped' | 'running';
+  effect: string;
+  /** Puts it into the state, pulls the trigger; resolves with what is to be seen of the effect. */
+  run(of: Refresher<number>): Promise<unknown>;
+  expected: unknown;
+}
+
+/** The contract's table, row by row; `next` is seen from whether an interval later another check is made. */
+const ROWS: readonly Row[] = [
+  {
+    state: 'stopped',
+    trigger: 'start()',
+    condition: '',
+    next: 'running',
+    effect: 'first check fires immediately, non-blocking; background refresh every refreshIntervalMs',
+    run: async (of) => {
+      of.start();
+      const immediately = checks;
+      const { ms } = await clock.nextSleep();
+      return { immediately, ms };
+    },
+    expected: { immediately: 1, ms: 30_000 },
+  },
+  {
+    state: 'running',
+    trigger: 'start()',
+    condition: '',
+    next: 'running',
+    effect: 'idempotent',
+    run: async (of) => {
+      of.start();
+      of.start();
+      await clock.nextSleep();
+      return checks;
+    },
+    expected: 1,
+  },
+  {
+    state: 'running',
+    trigger: 'getReport()',
+    condition: 'cached report older than staleAfterMs',
+    next: 'running',
+    effect: 'synchronous re-check',
+    run: async (of) => {
+      of.start();
+      const first = await of.getReport();
+      clock.advance(60_001);
+      const renewed = await of.getReport();
+      await clock.nextSleep();
+      return { first, renewed };
+    },
+    expected: { first: 1, renewed: 2 },
+  },
+  {
+    state: 'running',
+    trigger: 'stop()',
+    condition: '',
+    next: 'stopped',
+    effect: 'timer cleared',
+    run: async (of) => {
+      of.start();
+      const sleep = await clock.nextSleep();
+      of.stop();
+      sleep.wake();
+      await settled();
+      return checks;
+    },
+    expected: 1,
+  },
+  {
+    state: 'stopped',
+    trigger: 'getReport()',
+    condition: '',
+    next: 'stopped',
+    effect: 'returns the last cached report, no new checks',
+    run: async (of) => {
+      of.start();
+      await of.getReport();
+      of.stop();
+      clock.advance(600_000);
+      return { report: await of.getReport(), checks };
+    },
+    expected: { report: 1, checks: 1 },
+  },
+];
+
+describe('Reporter lifecycle of the contract', () => {
+  test.each(ROWS)('$state | $trigger | $condition | $next | $effect', async (row) => {
+    const refresher = aRefresher();
+    expect(await row.run(refresher)).toEqual(row.expected);
+    const before = checks;
+    clock.advance(60_001);
+    await refresher.getReport();
+    expect(checks - before).toBe(row.next === 'running' ? 1 : 0);
+  });
+});
+
 describe('the lifecycle of the reporter', () => {
   test('start fires the first check without waiting for it, and one more each interval', async () => {
     let release: (report: number) => void = () => undefined;
@@ -49,14 +153,6 @@ describe('the lifecycle of the reporter', () => {
     expect([checks, await running.getReport()]).toEqual([2, 2]);
   });
 
-  test('start is idempotent', async () => {
-    const running = aRefresher();
-    running.start();
-    running.start();
-    await clock.nextSleep();
-    expect(checks).toBe(1);
-  });
-
   test.each([
     ['as old as the limit', 60_000, 1],
     ['older than the limit', 60_001, 2],
@@ -73,15 +169,6 @@ describe('the lifecycle of the reporter', () => {
     running.start();
     expect(await Promise.all([running.getReport(), running.getReport()])).toEqual([1, 1]);
     expect(checks).toBe(1);
-  });
-
-  test('stop ends the checks, and the last report stays', async () => {
-    const running = aRefresher();
-    running.start();
-    await running.getReport();
-    running.stop();
-    clock.advance(600_000);
-    expect([await running.getReport(), checks]).toEqual([1, 1]);
   });
 
   test('a stopped one can start again', async () => {

@@ -1,0 +1,251 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { Manifest } from '../core/manifest/manifest.ts';
+import { builtinClock } from '../push/clock.ts';
+import { TestServers } from '../testing/sockets.ts';
+import { createReporter, type Reporter, type ReporterOptions } from './index.ts';
+
+const ADMIN_KEY = 'an-admin-key-of-the-test';
+const MANIFEST: Manifest = {
+  apiVersion: 'platform.io/v1',
+  kind: 'PlatformAgent',
+  metadata: { name: 'shop', version: '1.0.0', description: 'sells' },
+  spec: { model: { provider: 'nobody', id: 'gpt', apiKey: 'k' } },
+};
+
+let folder: string;
+let port: number;
+let plane: ChildProcess | null;
+let reporters: Reporter[];
+let log: unknown[][];
+
+/** A control plane process on the same port and data as the one before. */
+async function startPlane(env: Record<string, string> = {}): Promise<void> {
+  const child = spawn(process.execPath, ['control-plane/main.ts'], {
+    cwd: dirname(import.meta.dirname),
+    env: {
+      PATH: process.env['PATH'],
+      LOG_FORMAT: 'json',
+      DATA_DIR: join(folder, 'data'),
+      PORT: String(port),
+      PLATFORM_ADMIN_KEY: ADMIN_KEY,
+      RATE_LIMIT_SECONDS: '0',
+      ...env,
+    },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  plane = child;
+  let said = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (said += text));
+  await until(() => said.includes('"listens"') || child.exitCode !== null);
+  if (child.exitCode !== null) throw new Error(said);
+}
+
+async function killPlane(): Promise<void> {
+  const child = plane;
+  plane = null;
+  if (child?.exitCode !== null || child.signalCode !== null) return;
+  child.kill('SIGKILL');
+  await once(child, 'exit');
+}
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'reporter-push-'));
+  port = await new TestServers().closedPort();
+  [plane, reporters, log] = [null, [], []];
+});
+afterEach(async () => {
+  await Promise.all(reporters.map((each) => each.stop()));
+  await killPlane();
+  await rm(folder, { recursive: true });
+});
+
+async function until(condition: () => boolean | Promise<boolean>, withinMs = 30_000): Promise<void> {
+  const deadline = Date.now() + withinMs;
+  while (!(await condition())) {
+    if (Date.now() > deadline) throw new Error(`did not come true: ${JSON.stringify(log)}`);
+    await sleep(20);
+  }
+}
+
+const asAdmin = (path: string, init: RequestInit = {}): Promise<Response> =>
+  fetch(`http://127.0.0.1:${port}/api/v1${path}`, {
+    ...init,
+    headers: { 'x-admin-key': ADMIN_KEY, 'content-type': 'application/json' },
+  });
+
+async function register(): Promise<string> {
+  const body = JSON.stringify({ agentName: 'shop', runtime: 'local' });
+  const response = await asAdmin('/register', { method: 'POST', body });
+  return ((await response.json()) as { apiKey: string }).apiKey;
+}
+
+const stored = async (part: string): Promise<Record<string, unknown> | null> => {
+  const response = await asAdmin(`/agents/shop/${part}`);
+  const body = (await response.json()) as Record<string, unknown>;
+  return response.ok ? body : null;
+};
+
+function aReporter(key: string, options: Partial<ReporterOptions> = {}): Reporter {
+  const entry = (level: string) => (message: string, fields?: object) =>
+    void log.push([level, message, fields]);
+  const reporter = createReporter({
+    manifest: MANIFEST,
+    env: { PLATFORM_URL: `http://127.0.0.1:${port}`, PLATFORM_KEY: key, HEARTBEAT_SECONDS: '10' },
+    logger: { warn: entry('warn'), info: entry('info'), debug: entry('debug') },
+    ...options,
+  });
+  reporters.push(reporter);
+  return reporter;
+}
+
+const messages = (level: string): unknown[] =>
+  log.filter(([of]) => of === level).map(([, message]) => message);
+
+describe('push mode before a real control plane', () => {
+  test('PLATFORM_URL and PLATFORM_KEY: health, gap and usage are there, and the window is shipped once', async () => {
+    await startPlane();
+    const reporter = aReporter(await register());
+    reporter.recordUsage('gpt', 30, 12);
+    reporter.start();
+    await until(async () => (await stored('health')) !== null);
+    expect([await stored('health'), await stored('gap'), await stored('usage')]).toMatchObject([
+      { status: 'healthy', agentName: 'shop' },
+      { score: 70, grade: 'C', source: 'agent-sdk' },
+      { totalTokens: 42, totalCalls: 1 },
+    ]);
+    await until(() => reporter.getUsage().totalTokens === 0);
+    expect(await (await asAdmin('/agents')).json()).toMatchObject([
+      { agentName: 'shop', runtime: 'local', phase: 'Healthy', tokens: 42 },
+    ]);
+    expect(messages('warn')).toEqual([]);
+  }, 60_000);
+
+  test('back-off: a control plane that is away costs one warning, and no count is lost until it is back', async () => {
+    await startPlane();
+    const key = await register();
+    await killPlane();
+    const reporter = aReporter(key);
+    reporter.recordUsage('gpt', 1, 0);
+    reporter.start();
+    await until(() => messages('debug').includes('heartbeat fails again'));
+    reporter.recordUsage('gpt', 10, 0);
+    expect([messages('warn'), reporter.getUsage().totalTokens]).toEqual([['heartbeat fails'], 11]);
+    await startPlane();
+    await until(() => messages('info').includes('heartbeats arrive again'));
+    await reporter.stop();
+    expect(await (await asAdmin('/agents')).json()).toMatchObject([{ agentName: 'shop', tokens: 11 }]);
+    expect(reporter.getUsage().totalTokens).toBe(0);
+  }, 60_000);
+
+  test('time-out: a control plane that hangs holds neither the agent nor its end', async () => {
+    await startPlane();
+    const reporter = aReporter(await register());
+    plane?.kill('SIGSTOP');
+    reporter.start();
+    expect((await reporter.getReport())?.status).toBe('healthy');
+    const startedAt = performance.now();
+    await reporter.stop();
+    expect(performance.now() - startedAt).toBeLessThan(5_000);
+    plane?.kill('SIGCONT');
+  }, 60_000);
+
+  test('rate limit: what comes too early waits as long as it is told, and is no failure', async () => {
+    await startPlane({ RATE_LIMIT_SECONDS: '2' });
+    let tools: string[] = ['search'];
+    const services = [{ name: 'gone', address: '127.0.0.1:9', critical: true }];
+    let isCritical = false;
+    const manifest = {
+      ...MANIFEST,
+      spec: {
+        ...MANIFEST.spec,
+        get requires() {
+          return isCritical ? { services } : {};
+        },
+      },
+    };
+    const reporter = aReporter(await register(), { manifest, tools: () => tools, staleAfterMs: 1 });
+    reporter.start();
+    await until(async () => (await stored('health')) !== null);
+    // A change of the status is told at once, which is too early.
+    isCritical = true;
+    tools = [];
+    await sleep(5);
+    expect((await reporter.getReport())?.status).toBe('unhealthy');
+    await until(async () => (await stored('health'))?.['status'] === 'unhealthy');
+    expect([messages('warn'), messages('debug')]).toEqual([[], ['the control plane asks to wait']]);
+  }, 60_000);
+
+  test('key renewal: at two thirds of its life the key is exchanged, and the old one still works', async () => {
+    await startPlane();
+    const key = await register();
+    const days21 = 21 * 24 * 3_600_000;
+    const clock = { ...builtinClock, now: () => new Date(Date.now() + days21) };
+    const reporter = aReporter(key, { clock });
+    reporter.start();
+    await until(() => messages('info').includes('renews its key'));
+    expect(messages('warn')).toEqual([]);
+    const renewed = await fetch(`http://127.0.0.1:${port}/api/v1/token`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}` },
+    });
+    expect(renewed.status).toBe(200);
+    expect(JSON.stringify(log)).not.toContain(key.split('.')[2]);
+  }, 60_000);
+
+  test.each<[string, () => Promise<string>]>([
+    [
+      'revoked',
+      async () => {
+        const key = await register();
+        await asAdmin('/agents/shop', { method: 'DELETE' });
+        return key;
+      },
+    ],
+    ['made up', () => Promise.resolve('eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ4In0.c2VjcmV0LXNpZ25hdHVyZQ')],
+    ['of no form', () => Promise.resolve('secret-signature')],
+  ])(
+    'a key that is %s: one warning with the status, never the key',
+    async (_name, makeKey) => {
+      await startPlane();
+      const key = await makeKey();
+      const reporter = aReporter(key);
+      reporter.recordUsage('gpt', 5, 0);
+      reporter.start();
+      await until(() => messages('debug').includes('heartbeat fails again'));
+      expect(log.filter(([level]) => level === 'warn')).toEqual([
+        ['warn', 'heartbeat fails', expect.objectContaining({ kind: 'refused', status: 401 })],
+      ]);
+      const parts = [key, ...key.split('.')].filter((part) => part.length > 10);
+      for (const part of parts) expect(JSON.stringify(log)).not.toContain(part);
+      expect(reporter.getUsage().totalTokens).toBe(5);
+    },
+    60_000,
+  );
+
+  test('body cap: a report far over 64 KiB is cut to fit, and accepted with its usage', async () => {
+    await startPlane();
+    const tools = Array.from({ length: 2_000 }, (_, n) => ({ name: `tool-${n}-${'x'.repeat(100)}` }));
+    const reporter = aReporter(await register(), {
+      manifest: { ...MANIFEST, spec: { ...MANIFEST.spec, tools } },
+      tools: [],
+    });
+    reporter.recordUsage('gpt', 7, 0);
+    reporter.start();
+    await until(async () => (await stored('usage')) !== null);
+    expect([(await stored('usage'))?.['totalTokens'], (await stored('gap'))?.['grade']]).toEqual([7, 'F']);
+    expect(messages('warn')).toEqual(['heartbeat is cut to fit']);
+  }, 60_000);
+
+  test('a wrong key is said without showing it, when the reporter is made', () => {
+    const env = { PLATFORM_URL: 'ftp://plane', PLATFORM_KEY: 'secret-key', PLATFORM_TOKEN_FILE: '/x' };
+    const make = (): unknown => createReporter({ manifest: MANIFEST, env });
+    expect(make).toThrow('one of PLATFORM_KEY and PLATFORM_TOKEN_FILE must be given, and not both');
+    expect(make).not.toThrow('secret-key');
+  });
+});
