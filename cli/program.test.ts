@@ -30,12 +30,12 @@ const write = (name: string, text: string | Buffer): void => writeFileSync(join(
 describe('platform', () => {
   test.each(['', '--help', 'help'])('"%s" shows every command, and that is no failure', async (args) => {
     const { output, errors, exitCode } = await platform(args);
-    for (const command of ['validate', 'init', 'health', 'audit', 'generate-policy'])
+    for (const command of ['validate', 'init', 'health', 'audit', 'generate-policy', 'register'])
       expect(output).toContain(`  ${command} `);
     expect({ errors, exitCode }).toEqual({ errors: '', exitCode: 0 });
   });
 
-  test.each(['validate', 'init', 'health', 'audit', 'generate-policy'])(
+  test.each(['validate', 'init', 'health', 'audit', 'generate-policy', 'register'])(
     '%s --help has examples and exit codes',
     async (command) => {
       const { output, exitCode } = await platform(`${command} --help`);

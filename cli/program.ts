@@ -1,6 +1,8 @@
 import { Command, CommanderError, Option } from 'commander';
 import { VERSION } from '../runtime/version.ts';
 import { addAudit } from './commands/add-audit.ts';
+import { addInject, addUninject } from './commands/add-inject.ts';
+import { addRegister } from './commands/add-register.ts';
 import { generatePolicy } from './commands/generate-policy.ts';
 import { FORMATS, health, SEVERITIES, type HealthOptions } from './commands/health.ts';
 import { init } from './commands/init.ts';
@@ -62,6 +64,9 @@ function createProgram(context: CliContext, finish: (rendered: Rendered) => void
   addHealth(program, context, finish);
   addAudit(program, context, finish);
   addGeneratePolicy(program, context, finish);
+  addRegister(program, context, finish);
+  addInject(program, context, finish);
+  addUninject(program, context, finish);
   for (const command of program.commands)
     command.showHelpAfterError(`(platform ${command.name()} --help shows what it takes)`);
   return program;

@@ -1,4 +1,5 @@
-import { open, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { access, constants, open, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
 
 export interface WriteOptions {
   /** Permissions; default: what the user's mask leaves of 0666. */
@@ -52,5 +53,17 @@ export function causeOf(error: unknown): string {
       return 'the disk is full';
     default:
       return code ?? message;
+  }
+}
+
+/** Why `replaceFile` would fail, as far as it can be told before; null: nothing is known against it. */
+export async function refusalToWrite(path: string): Promise<string | null> {
+  try {
+    const found = await stat(path).catch(() => null);
+    if (found?.isDirectory()) return causeOf({ code: 'EISDIR' });
+    await access(dirname(path), constants.W_OK);
+    return null;
+  } catch (error) {
+    return causeOf(error);
   }
 }

@@ -13,6 +13,7 @@ export interface PostRequest {
   url: URL;
   /** null: the request carries no credential. */
   bearer: string | null;
+  headers?: Readonly<Record<string, string>>;
   /** JSON text, or null for a POST without a body. */
   body: string | null;
   /** PEM; null: the certificates that Node.js trusts. */
@@ -50,6 +51,7 @@ function exchange(post: PostRequest, signal: AbortSignal): Promise<PostReply> {
     agent: post.agent ?? (false as const),
     signal,
     headers: {
+      ...post.headers,
       ...(post.bearer === null ? {} : { authorization: `Bearer ${post.bearer}` }),
       accept: 'application/json',
       'content-length': Buffer.byteLength(body),

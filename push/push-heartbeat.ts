@@ -84,7 +84,7 @@ async function post(request: AuthorizedRequest, path: string, body: string | nul
 }
 
 /** The `detail` of a problem body, else nothing: an unknown body may hold anything. */
-function detailOf(body: string): string {
+export function detailOf(body: string): string {
   const { detail } = membersOf(body);
   return typeof detail === 'string' ? detail.slice(0, MAX_DETAIL) : '';
 }

@@ -1,6 +1,6 @@
 import { runCommandLine } from '../cli/program.ts';
 
-const COMMANDS = ['', 'validate', 'init', 'health', 'audit', 'generate-policy'];
+const COMMANDS = ['', 'validate', 'init', 'health', 'audit', 'generate-policy', 'register'];
 
 async function helpOf(command: string): Promise<string> {
   const { output } = await runCommandLine([...command.split(' ').filter(Boolean), '--help'], {

@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import { parseManifest } from '../../core/manifest/parse-manifest.ts';
 import { object, oneOf, parseWith, type Field, type FieldError, fail } from '../../core/untrusted/fields.ts';
 import { isDnsLabel } from '../../core/injection/names.ts';
-import { RUNTIMES, type Registration, type Runtime } from '../stores/store.ts';
+import { RUNTIMES, type Runtime } from '../../core/observation/runtimes.ts';
+import type { Registration } from '../stores/store.ts';
 
 /** `POST /api/v1/register`, read. */
 export interface ParsedRegistration {

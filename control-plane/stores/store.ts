@@ -1,12 +1,10 @@
+import type { Runtime } from '../../core/observation/runtimes.ts';
 import type { GapReport, Grade } from '../../core/gap/gap.ts';
 import type { HealthReport } from '../../core/health/health.ts';
 import type { Heartbeat } from '../../core/heartbeat/heartbeat.ts';
 import type { ObservationStatus, Phase, TokenHash } from '../../core/observation/observation.ts';
 import type { ProofRecord } from '../../core/proof/proof.ts';
 import type { UsageWindow } from '../../core/usage/usage.ts';
-
-export const RUNTIMES = ['k8s', 'docker', 'local', 'bedrock', 'vertex', 'other'] as const;
-export type Runtime = (typeof RUNTIMES)[number];
 
 /** An agent's address: names are unique in a namespace. */
 export interface AgentKey {

@@ -104,7 +104,7 @@ test('an agent that keeps to its manifest has 100 A', async () => {
 
 describe('a dead agent with a dataset and a dead service', () => {
   let service: Server | null = null;
-  afterEach(() => service?.close());
+  afterEach(() => void service?.close());
 
   test('has 55 D and is degraded, until each is up, evaluated and guarded', async () => {
     const [servicePort = 0] = await freePorts(1);

@@ -2,7 +2,8 @@ import { gradeOf } from '../../../core/gap/grade.ts';
 import type { HealthStatus } from '../../../core/health/health.ts';
 import { healthStatusOf } from '../../../core/health/summarize.ts';
 import type { AgentObservation, ObservationStatus, Phase } from '../../../core/observation/observation.ts';
-import { RUNTIMES, type AgentRecord, type InstanceReport } from '../store.ts';
+import { RUNTIMES } from '../../../core/observation/runtimes.ts';
+import type { AgentRecord, InstanceReport } from '../store.ts';
 
 /** What the resource definition fills in where nobody has said how often the agent is to report. */
 const DEFAULT_HEARTBEAT_SECONDS = 30;

@@ -1,7 +1,8 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import type { ObservationStatus } from '../../../core/observation/observation.ts';
 import { isLive, staleLimitMs } from '../../../core/observation/phase.ts';
-import type { AgentKey, AgentRecord, ListQuery, Runtime } from '../store.ts';
+import type { Runtime } from '../../../core/observation/runtimes.ts';
+import type { AgentKey, AgentRecord, ListQuery } from '../store.ts';
 
 type Row = Record<string, unknown>;
 

@@ -1,0 +1,71 @@
+import { InvalidArgumentError, Option, type Command } from 'commander';
+import { FORMATS } from '../../core/manifest/schema-node.ts';
+import { RUNTIMES, type Runtime } from '../../core/observation/runtimes.ts';
+import type { CliContext } from '../context.ts';
+import { load } from '../load.ts';
+import { httpUrl } from '../option-values.ts';
+import type { Rendered } from '../rendered.ts';
+import { register, type RegisterOptions } from './register.ts';
+
+type Typed = Omit<RegisterOptions, 'url' | 'json' | 'runtime'> & { url?: URL; json?: true; runtime: Runtime };
+
+const URL_VARIABLE = 'PLATFORM_CONTROL_PLANE_URL';
+
+export function addRegister(
+  program: Command,
+  context: CliContext,
+  finish: (rendered: Rendered) => void,
+): void {
+  program
+    .command('register')
+    .summary('get a key for an agent outside the cluster')
+    .description(
+      'Registers an agent with the control plane and prints what to set so that its sidecar or its reporter can send heartbeats. Agents in the cluster need no key.',
+    )
+    .argument('[file]', 'the manifest, such as agent.yaml; or give --name')
+    .option('--name <name>', "name of the agent; default: the manifest's", agentName)
+    .option('--url <url>', `the control plane; default: ${URL_VARIABLE}`, httpUrl)
+    .addOption(new Option('--runtime <runtime>', 'where the agent runs').choices(RUNTIMES).default('local'))
+    .option('--ca <file>', 'PEM file with the CA of the control plane')
+    .option('--admin-key-file <file>', 'file with the admin key; default: PLATFORM_ADMIN_KEY')
+    .option('--out-file <file>', 'write the key to a file that only you can read, and do not show it')
+    .option('--json', 'print {agentId, agentName, expiresAt, isNew, settings}')
+    .addHelpText('after', HELP)
+    .action(async (file: string | undefined, typed: Typed, command: Command) => {
+      const url = typed.url ?? urlOf(context.env[URL_VARIABLE], command);
+      if (file === undefined && typed.name === undefined)
+        command.error('error: which agent? Give its manifest, or --name');
+      const options = { ...typed, url, json: typed.json === true };
+      finish(await register(file === undefined ? null : await load(file, context), options, context));
+    });
+}
+
+const HELP = `
+Examples:
+  $ platform register agent.yaml --url https://platform.example.com
+  $ platform register --name shop --runtime docker --out-file shop.key
+  $ platform register agent.yaml >> .env
+
+The admin key comes from PLATFORM_ADMIN_KEY or a file, never from an option: options of a process can be read by others.
+Standard output holds PLATFORM_URL and PLATFORM_KEY, and nothing else. A sidecar renews PLATFORM_KEY while it runs; a file
+of --out-file (PLATFORM_TOKEN_FILE) is yours to renew: register again. An agent that is registered already gets a new
+key, and its older ones end.
+
+Exit codes: 0 registered; 1 not registered.`;
+
+function agentName(value: string): string {
+  if (!new RegExp(FORMATS.dnsLabel.pattern).test(value))
+    throw new InvalidArgumentError(`It must be ${FORMATS.dnsLabel.wanted}.`);
+  return value;
+}
+
+/** Its value may carry a password and is not shown. */
+function urlOf(value: string | undefined, command: Command): URL {
+  if (value === undefined || value === '')
+    command.error(`error: where is the control plane? Give --url, or set ${URL_VARIABLE}`);
+  try {
+    return httpUrl(value);
+  } catch {
+    command.error(`error: ${URL_VARIABLE} is no URL that begins with http:// or https://, without a query`);
+  }
+}
