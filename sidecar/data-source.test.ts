@@ -37,6 +37,7 @@ describe('the data source, decided on every request', () => {
         { name: 'pay', registered: true },
         { name: 'search', registered: null },
       ],
+      services: [{ name: 'db', reachable: null, latencyMs: null }],
     });
     expect(await rig.report('/health/ready')).toEqual({
       agentName: 'shop',

@@ -73,6 +73,8 @@ export interface SidecarRigOptions {
   env?: Record<string, string>;
   graceMs?: number;
   clock?: Clock;
+  /** Default: 127.0.0.1. */
+  bindAddress?: string;
 }
 
 /** A sidecar in this process, on ports of its own, before an agent on another. */
@@ -97,7 +99,12 @@ export async function startSidecarRig(options: SidecarRigOptions): Promise<Sidec
     debug: entry('debug'),
   };
   const sidecar = await startSidecar({
-    config: { ...result.config, BIND_ADDRESS: '127.0.0.1', PROXY_PORT: 0, CONTROL_PLANE_PORT: 0 },
+    config: {
+      ...result.config,
+      BIND_ADDRESS: options.bindAddress ?? '127.0.0.1',
+      PROXY_PORT: 0,
+      CONTROL_PLANE_PORT: 0,
+    },
     env,
     logger,
     graceMs: options.graceMs ?? 0,

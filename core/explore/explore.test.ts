@@ -91,6 +91,24 @@ describe('the memory', () => {
   });
 });
 
+test('what is declared and was not reported is shown as not known', () => {
+  const manifest = manifestOf({
+    requires: { services: [{ type: 'redis', address: 'a:1' }, { name: 'db' }] },
+    mcp: { servers: [{ name: 'files', url: 'http://files/mcp' }] },
+    memory: { vector: { backend: 'qdrant' } },
+  });
+  const health = healthOf(['service:db', 'pass', 3], ['service:extra', 'fail']);
+  expect(exploreOf(manifest, health, 'agent-sdk')).toMatchObject({
+    services: [
+      { name: 'redis', reachable: null, latencyMs: null },
+      { name: 'db', reachable: true, latencyMs: 3 },
+      { name: 'extra', reachable: false, latencyMs: null },
+    ],
+    mcpServers: [{ name: 'files', reachable: null, latencyMs: null }],
+    memory: { backend: 'qdrant', reachable: null },
+  });
+});
+
 test('services and MCP servers are shown by their checks; the agent’s own port is none of them', () => {
   const health = healthOf(['service:redis', 'pass', 2], ['mcp:files', 'fail'], ['agent:upstream', 'pass', 1]);
   const { services, mcpServers } = exploreOf(manifestOf(), health, 'manifest-static');

@@ -1,4 +1,4 @@
-import { modelCheckId } from '../facts/declared.ts';
+import { modelCheckId, reachTargets } from '../facts/declared.ts';
 import type { Check, CheckCategory, HealthReport, ReportSource } from '../health/health.ts';
 import type { Manifest } from '../manifest/manifest.ts';
 import { declaredNotChecked } from './declared-not-checked.ts';
@@ -26,7 +26,7 @@ export interface ExploredPart {
 /** Reads the explore report out of the manifest and the checks of one moment. */
 export function exploreOf(manifest: Manifest, health: HealthReport, source: ReportSource): ExploreReport {
   const { spec } = manifest;
-  const { model } = spec;
+  const { model, memory } = spec;
   const found = health.checks.find((check) => check.id === modelCheckId(model));
   return {
     source,
@@ -34,11 +34,15 @@ export function exploreOf(manifest: Manifest, health: HealthReport, source: Repo
     tools: toolsOf(manifest, health.checks),
     memory: {
       backend:
-        spec.memory?.backend ?? spec.memory?.shortTerm?.backend ?? spec.memory?.longTerm?.backend ?? null,
+        memory?.backend ??
+        memory?.shortTerm?.backend ??
+        memory?.longTerm?.backend ??
+        memory?.vector?.backend ??
+        null,
       reachable: passedTogether(health.checks.filter((check) => check.category === 'memory')),
     },
-    services: partsOf('service', health.checks),
-    mcpServers: partsOf('mcp', health.checks),
+    services: partsOf('service', manifest, health.checks),
+    mcpServers: partsOf('mcp', manifest, health.checks),
     guardrails: {
       input: spec.guardrails?.input?.length ?? 0,
       output: spec.guardrails?.output?.length ?? 0,
@@ -64,7 +68,7 @@ function passedTogether(checks: readonly Check[]): boolean | null {
 
 function toolsOf(manifest: Manifest, checks: readonly Check[]): ExploreReport['tools'] {
   const declared = (manifest.spec.tools ?? []).map((tool) => tool.name);
-  const reported = checks.filter((check) => check.category === 'tool').map(nameOf);
+  const reported = checks.filter((check) => check.category === 'tool').map(({ id }) => nameOf(id));
   return [...new Set([...declared, ...reported])].map((name) => ({
     name,
     declared: declared.includes(name),
@@ -72,12 +76,20 @@ function toolsOf(manifest: Manifest, checks: readonly Check[]): ExploreReport['t
   }));
 }
 
-function partsOf(kind: CheckCategory, checks: readonly Check[]): ExploredPart[] {
-  return checks
-    .filter((check) => check.id.startsWith(`${kind}:`))
-    .map((check) => ({ name: nameOf(check), reachable: passed(check), latencyMs: latencyOf(check) }));
+/** What is declared, in the manifest's order, and what was reported besides. */
+function partsOf(kind: CheckCategory, manifest: Manifest, checks: readonly Check[]): ExploredPart[] {
+  const declared = reachTargets(manifest).map(({ id }) => id);
+  const ids = new Set([...declared, ...checks.map(({ id }) => id)]);
+  const found = new Map(checks.map((check) => [check.id, check]));
+  return [...ids]
+    .filter((id) => id.startsWith(`${kind}:`))
+    .map((id) => ({
+      name: nameOf(id),
+      reachable: passed(found.get(id)),
+      latencyMs: latencyOf(found.get(id)),
+    }));
 }
 
-function nameOf(check: Check): string {
-  return check.id.slice(check.id.indexOf(':') + 1);
+function nameOf(id: string): string {
+  return id.slice(id.indexOf(':') + 1);
 }

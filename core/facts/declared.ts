@@ -24,6 +24,8 @@ export type DeclaredAddress =
   /** There is nothing to connect to, and why. */
   | { known: false; reason: string };
 
+const NO_ADDRESS: DeclaredAddress = { known: false, reason: 'the manifest gives it no address' };
+
 /** `model:<provider>/<id>` of the model, or of its fallback. */
 export function modelCheckId(model: { provider: string; id: string }): string {
   return `model:${model.provider}/${model.id}`;
@@ -75,7 +77,7 @@ function serviceTargets(manifest: Manifest): ReachTarget[] {
 }
 
 function serviceAddress(service: RequiredService): DeclaredAddress {
-  if (service.address === undefined) return { known: false, reason: 'the manifest gives it no address' };
+  if (service.address === undefined) return NO_ADDRESS;
   return { known: true, value: service.address, ...(service.type ? { type: service.type } : {}) };
 }
 
@@ -119,34 +121,28 @@ interface MemoryRole {
   connection: string | undefined;
 }
 
-function memoryRoles(memory: Memory): MemoryRole[] {
-  const { backend, shortTerm, longTerm, vector } = memory;
+/** The backend as such is where the first kind of memory on it is. */
+function memoryRoles({ backend, shortTerm, longTerm, vector }: Memory): MemoryRole[] {
   const roles: MemoryRole[] = [];
-  const add = (
-    role: string,
-    of: { backend: string | undefined; connection: string | undefined },
-    key: string,
-  ) => roles.push({ role, ...of, path: key });
-  if (backend !== undefined) add('backend', { backend, connection: undefined }, 'spec.memory.backend');
+  const add = (role: string, key: string, of: Pick<MemoryRole, 'backend' | 'connection'>): void => {
+    roles.push({ role, path: `spec.memory.${role}.${key}`, ...of });
+  };
   if (shortTerm)
-    add(
-      'shortTerm',
-      { backend: shortTerm.backend ?? backend, connection: shortTerm.connection },
-      'spec.memory.shortTerm.connection',
-    );
+    add('shortTerm', 'connection', {
+      backend: shortTerm.backend ?? backend,
+      connection: shortTerm.connection,
+    });
   if (longTerm)
-    add(
-      'longTerm',
-      { backend: longTerm.backend, connection: longTerm.connectionString },
-      'spec.memory.longTerm.connectionString',
-    );
+    add('longTerm', 'connectionString', {
+      backend: longTerm.backend,
+      connection: longTerm.connectionString,
+    });
   if (vector)
-    add(
-      'vector',
-      { backend: vector.backend, connection: vector.connectionString },
-      'spec.memory.vector.connectionString',
-    );
-  return roles;
+    add('vector', 'connectionString', { backend: vector.backend, connection: vector.connectionString });
+  if (backend === undefined) return roles;
+  const same = roles.find((each) => each.backend === backend && each.connection !== undefined);
+  const path = same?.path ?? 'spec.memory.backend';
+  return [{ role: 'backend', backend, path, connection: same?.connection }, ...roles];
 }
 
 /** A memory without an address of its own is the required service of the same name or type. */
@@ -158,19 +154,19 @@ function addressOfBackend(
   const services = manifest.spec.requires?.services ?? [];
   const index = services.findIndex((service) => service.name === backend || service.type === backend);
   const service = services[index];
-  if (backend === undefined || service?.address === undefined)
-    return { path, address: { known: false, reason: 'the manifest gives it no address' } };
+  if (backend === undefined || service?.address === undefined) return { path, address: NO_ADDRESS };
   return { path: `spec.requires.services[${index}].address`, address: serviceAddress(service) };
 }
 
 function tracingTargets(manifest: Manifest): ReachTarget[] {
   const tracing = manifest.spec.observability?.tracing;
-  if (tracing?.endpoint === undefined) return [];
+  if (tracing === undefined) return [];
+  const { backend, endpoint } = tracing;
   return [
     {
-      id: `tracing:${tracing.backend}`,
+      id: `tracing:${backend}`,
       path: 'spec.observability.tracing.endpoint',
-      address: { known: true, value: tracing.endpoint },
+      address: endpoint === undefined ? NO_ADDRESS : { known: true, value: endpoint },
     },
   ];
 }

@@ -108,6 +108,58 @@ describe('what a manifest connects to', () => {
     ]);
   });
 
+  test('the backend of a memory is where the first kind of memory on it is', () => {
+    const manifest = aManifest({
+      requires: { services: [{ type: 'redis', address: 'other:1' }] },
+      memory: {
+        backend: 'redis',
+        longTerm: { backend: 'postgres', connectionString: 'postgres://pg' },
+        shortTerm: { connection: '$env:CACHE_URL' },
+        vector: { backend: 'redis', connectionString: 'redis://vectors' },
+      },
+    });
+    const backend = reachTargets(manifest).find(({ id }) => id === 'memory:backend');
+    expect(backend).toEqual({
+      id: 'memory:backend',
+      path: 'spec.memory.shortTerm.connection',
+      address: { known: true, value: '$env:CACHE_URL', type: 'redis' },
+    });
+  });
+
+  test('what has no address is named with the reason', () => {
+    const manifest = aManifest({
+      requires: { services: [{ name: 'db' }] },
+      mcp: {
+        servers: [
+          { name: 'local', transport: 'stdio', command: 'run', url: 'http://x/mcp' },
+          { name: 'nowhere' },
+        ],
+      },
+      memory: { backend: 'in-process' },
+      observability: { tracing: { backend: 'langfuse' } },
+    });
+    const reasons = reachTargets(manifest).map(({ id, address }) => [id, address.known || address.reason]);
+    const none = 'the manifest gives it no address';
+    expect(reasons).toEqual([
+      ['service:db', none],
+      ['mcp:local', 'a stdio server is started by the agent and has no address'],
+      ['mcp:nowhere', none],
+      ['memory:backend', none],
+      ['tracing:langfuse', none],
+    ]);
+  });
+
+  test('an MCP server by URL, over the transport that is declared', () => {
+    const manifest = aManifest({ mcp: { servers: [{ name: 'm', transport: 'sse', url: '$env:MCP' }] } });
+    expect(reachTargets(manifest)).toEqual([
+      {
+        id: 'mcp:m',
+        path: 'spec.mcp.servers[0].url',
+        address: { known: true, value: '$env:MCP', transport: 'sse' },
+      },
+    ]);
+  });
+
   test('an MCP server by host and port, with its own time-out', () => {
     const manifest = aManifest({
       mcp: { servers: [{ name: 'maps', host: 'maps', port: 7000, healthCheck: { timeoutSeconds: 2 } }] },
