@@ -44,6 +44,7 @@ export class AuditLog {
   readonly outcomes: OutcomeCounts = { allow: 0, deny: 0, failOpen: 0, notEvaluated: 0 };
   readonly #options: AuditLogOptions;
   #tokens = { prompt: 0, completion: 0 };
+  #withoutUsage = 0;
   #day: DayTotals;
   #window: UsageWindow;
 
@@ -97,6 +98,11 @@ export class AuditLog {
     return { ...this.#tokens };
   }
 
+  /** Models' answers that completed without anybody knowing their tokens, since the start of the process. */
+  get answersWithoutUsage(): number {
+    return this.#withoutUsage;
+  }
+
   totalsToday(price: TokenPrice | undefined): UsageTotals {
     return totalsToday(this.#day, this.#options.clock.now(), price);
   }
@@ -113,7 +119,9 @@ export class AuditLog {
 
   #completed(entry: AuditEntry): void {
     if (entry.outcome !== undefined) this.outcomes[entry.outcome] += 1;
-    this.#count(callsOf(entry));
+    const calls = callsOf(entry);
+    if (entry.usage !== undefined && calls.length === 0) this.#withoutUsage += 1;
+    this.#count(calls);
     this.journal.completed(entry);
     this.ring.complete(entry, this.journal.completions);
   }

@@ -61,6 +61,10 @@ function budget({ mode, env }: Setting, manifest: string) {
       const { issues } = await rig.report<{ issues: { property: string }[] }>('/gap');
       return issues.map(({ property }) => property).filter((property) => property.startsWith('policy.'));
     },
+    answersWithoutUsage: async (): Promise<number> => {
+      const metrics = await (await rig.control('/metrics')).text();
+      return Number(/answers_without_usage_total (\d+)/.exec(metrics)?.[1]);
+    },
     tokensToday: async (): Promise<number> => {
       const metrics = await (await rig.control('/metrics')).text();
       return Number(/tokens_today\{instances="this"\} (\d+)/.exec(metrics)?.[1]);
@@ -71,7 +75,10 @@ function budget({ mode, env }: Setting, manifest: string) {
 inEachSetting(
   'a budget of tokens',
   (setting) => {
-    const { denials, passTime, policyIssues, report, tokensToday } = budget(setting, LIMITED);
+    const { denials, passTime, policyIssues, report, tokensToday, answersWithoutUsage } = budget(
+      setting,
+      LIMITED,
+    );
 
     test('denies from the request on that finds it used up, until midnight UTC', async () => {
       expect(await denials({ prompt: 60, completion: 39 }, { prompt: 1, completion: 0 })).toEqual(['', '']);
@@ -96,6 +103,7 @@ inEachSetting(
       expect(entries.map(({ usage }) => usage && 'unavailable' in usage)).toEqual([true, false, true, false]);
       expect(await report('/usage')).toMatchObject({ totalTokens: 100, sampleSize: 2, callsWithoutUsage: 2 });
       expect(await denials(null)).toEqual([TOKENS]);
+      expect(await answersWithoutUsage()).toBe(3);
     });
   },
   LIMITED,

@@ -36,9 +36,16 @@ export class PolicyDesk {
   readonly mode: PolicyMode;
   readonly #options: PolicyDeskOptions;
 
+  #lateDenials = 0;
+
   constructor(options: PolicyDeskOptions) {
     this.#options = options;
     this.mode = options.mode;
+  }
+
+  /** Requests since the start that were denied by what was told outside of their response head. */
+  get lateDenials(): number {
+    return this.#lateDenials;
   }
 
   get hasEngine(): boolean {
@@ -73,6 +80,7 @@ export class PolicyDesk {
     const added = answer.denials.filter((reason) => !before.has(reason));
     if (added.length > 0) {
       entry.policyViolations = [...before, ...added];
+      if (entry.lateDenial === undefined) this.#lateDenials += 1;
       entry.lateDenial = true;
     }
     return answer.denials;

@@ -66,6 +66,11 @@ const events = (requestId: string, list: object[]) =>
     body: JSON.stringify({ requestId, events: list }),
   });
 
+async function metric(name: string): Promise<number> {
+  const text = await (await rig.control('/metrics')).text();
+  return Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1]);
+}
+
 const UNSAFE = { 'X-Platform-Tools-Called': 'delete_order' };
 const SAFE = { 'X-Platform-Guardrails-Invoked': 'pii-detector', 'X-Platform-User-Confirmed': 'true' };
 
@@ -256,6 +261,7 @@ describe('what comes after the head', () => {
       policyViolations: [DESTRUCTIVE, PII],
     });
     expect(seen).not.toHaveProperty('blocked');
+    expect(await metric('platform_sidecar_late_denials_total')).toBe(1);
   });
 
   test('is a late denial from events, of which only new reasons are late', async () => {
@@ -271,6 +277,8 @@ describe('what comes after the head', () => {
       lateDenial: true,
       policyViolations: [PII, DESTRUCTIVE],
     });
+    await events('r-1', [{ type: 'tool', name: 'delete_order' }]);
+    expect(await metric('platform_sidecar_late_denials_total')).toBe(1);
   });
 });
 
@@ -416,6 +424,7 @@ describe('the gap report', () => {
     const engine = await startWithEngine({}, reporting({}));
     // Every canary got through.
     expect(await policyIssues()).toEqual(['high policy.not-loaded']);
+    expect(await metric('platform_sidecar_policy_loaded')).toBe(0);
     engine.reply = {};
     expect(await policyIssues()).toEqual(['high policy.not-loaded']);
   });

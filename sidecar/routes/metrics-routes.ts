@@ -1,43 +1,91 @@
 import { OUTCOMES } from '../../core/behavior/audit-entry.ts';
 import type { Route } from '../../runtime/http-app.ts';
-import { METRICS_CONTENT_TYPE, type Counter, type Labels } from '../../runtime/metrics.ts';
+import { METRICS_CONTENT_TYPE, type Counter, type Labels, type Sample } from '../../runtime/metrics.ts';
 import { VERSION } from '../../runtime/version.ts';
 import { tokenPriceOf } from '../../core/manifest/token-price.ts';
 import type { SidecarContext } from '../context.ts';
 
+interface Row {
+  name: string;
+  help: string;
+  /** Empty: there is no such thing in this sidecar. */
+  read: (context: SidecarContext) => readonly Sample[];
+}
+
+/** Totals that are counted elsewhere, since the start of the process. */
+const COUNTERS: readonly Row[] = [
+  {
+    name: 'platform_sidecar_requests_total',
+    help: 'Proxied requests by policy outcome.',
+    read: ({ audit }) => OUTCOMES.map((outcome) => ({ labels: { outcome }, value: audit.outcomes[outcome] })),
+  },
+  {
+    name: 'platform_sidecar_tokens_total',
+    help: 'Tokens counted in answers and model events.',
+    read: ({ audit }) => [
+      { labels: { kind: 'prompt' }, value: audit.tokens.prompt },
+      { labels: { kind: 'completion' }, value: audit.tokens.completion },
+    ],
+  },
+  {
+    name: 'platform_sidecar_answers_without_usage_total',
+    help: "Models' answers whose tokens could not be read: they count for no budget.",
+    read: ({ audit }) => [{ value: audit.answersWithoutUsage }],
+  },
+  {
+    name: 'platform_sidecar_audit_dropped_total',
+    help: 'Audit entries overwritten in the ring.',
+    read: ({ audit }) => [{ value: audit.ring.dropped }],
+  },
+  {
+    name: 'platform_sidecar_late_denials_total',
+    help: 'Requests that were denied by trailers or events: nothing was blocked for it.',
+    read: ({ policy }) => [{ value: policy.lateDenials }],
+  },
+  {
+    name: 'platform_sidecar_policy_fail_open_seconds_total',
+    help: 'Seconds in which requests passed unevaluated because the policy engine did not answer.',
+    read: ({ engine }) => [{ value: engine.failOpenSeconds() }],
+  },
+];
+
+const GAUGES: readonly Row[] = [
+  {
+    name: 'platform_sidecar_policy_loaded',
+    help: "0 when the policy engine answered without this agent's rules, else 1.",
+    read: ({ policy, engine }) => (policy.hasEngine ? [{ value: engine.isLoaded() ? 1 : 0 }] : []),
+  },
+  {
+    name: 'platform_sidecar_tokens_today',
+    help: 'Tokens of the current UTC day.',
+    read: ({ audit, manifest, others }) => [
+      {
+        labels: { instances: 'this' },
+        value: audit.totalsToday(tokenPriceOf(manifest.manifest)).tokensToday,
+      },
+      { labels: { instances: 'others' }, value: others.totals.tokens },
+    ],
+  },
+  {
+    name: 'platform_sidecar_build_info',
+    help: 'The version of this sidecar.',
+    read: () => [{ labels: { version: VERSION }, value: 1 }],
+  },
+];
+
 /** `GET /metrics`: what was counted, read when somebody asks, so that a request pays nothing for it. */
 export function metricsRoutes(context: SidecarContext, heartbeatFailures: () => number): Route[] {
-  const { audit, others, manifest, engine, metrics } = context;
-  const requests = risingTo(
-    metrics.counter('platform_sidecar_requests_total', 'Proxied requests by policy outcome.'),
-  );
-  const tokens = risingTo(
-    metrics.counter('platform_sidecar_tokens_total', 'Tokens counted in answers and model events.'),
-  );
-  const dropped = risingTo(
-    metrics.counter('platform_sidecar_audit_dropped_total', 'Audit entries overwritten in the ring.'),
-  );
-  const failOpen = risingTo(
-    metrics.counter(
-      'platform_sidecar_policy_fail_open_seconds_total',
-      'Seconds in which requests passed unevaluated because the policy engine did not answer.',
-    ),
-  );
-  metrics.gauge('platform_sidecar_tokens_today', 'Tokens of the current UTC day.', () => [
-    {
-      labels: { instances: 'this' },
-      value: audit.totalsToday(tokenPriceOf(manifest.manifest)).tokensToday,
-    },
-    { labels: { instances: 'others' }, value: others.totals.tokens },
-  ]);
+  const { metrics } = context;
+  const counters = COUNTERS.map(({ name, help, read }) => ({
+    rise: risingTo(metrics.counter(name, help)),
+    read,
+  }));
+  for (const { name, help, read } of GAUGES) metrics.gauge(name, help, () => read(context));
   metrics.gauge(
     'platform_sidecar_heartbeat_failures',
     'Heartbeats that failed since the last accepted one.',
     () => [{ value: heartbeatFailures() }],
   );
-  metrics.gauge('platform_sidecar_build_info', 'The version of this sidecar.', () => [
-    { labels: { version: VERSION }, value: 1 },
-  ]);
   return [
     {
       method: 'GET',
@@ -45,11 +93,8 @@ export function metricsRoutes(context: SidecarContext, heartbeatFailures: () => 
       summary: 'Prometheus metrics.',
       handlers: [
         (_request, response) => {
-          for (const outcome of OUTCOMES) requests(audit.outcomes[outcome], { outcome });
-          tokens(audit.tokens.prompt, { kind: 'prompt' });
-          tokens(audit.tokens.completion, { kind: 'completion' });
-          failOpen(engine.failOpenSeconds());
-          dropped(audit.ring.dropped);
+          for (const { rise, read } of counters)
+            for (const { value, labels } of read(context)) rise(value, labels);
           response.type(METRICS_CONTENT_TYPE).send(metrics.render());
         },
       ],
