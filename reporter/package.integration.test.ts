@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { makeConsumerProject, type ConsumerProject } from '../testing/consumer-project.ts';
 
 const run = promisify(execFile);
 const root = dirname(import.meta.dirname);
@@ -11,47 +11,61 @@ const PROGRAM = `
   const reporter = createReporter({
     manifest: {
       metadata: { name: 'shop' },
-      spec: { model: { provider: 'openai', id: 'gpt', apiKey: '$env:NOT_SET' } },
+      spec: {
+        model: { provider: 'openai', id: 'gpt', apiKey: '$env:NOT_SET' },
+        guardrails: { input: [{ type: 'pii-detector' }] },
+      },
     },
-    env: {},
+    env: { PLATFORM_SIDECAR_URL: 'http://127.0.0.1:9' },
+    logger: { warn() {}, info() {}, debug() {} },
   });
   reporter.start();
   reporter.recordUsage('gpt', 1, 2);
-  reporter.getReport().then((report) => {
-    process.stdout.write(JSON.stringify([report.agentName, report.status, reporter.getUsage().totalTokens]));
-    return reporter.stop();
-  });
+  const behavior = reporter.behavior(new Request('http://agent/', { headers: { 'x-request-id': 'r-1' } }));
+  behavior.guardrail('pii-detector');
+  const headers = behavior.headers();
+  behavior.tool('late');
+  (async () => {
+    const report = await reporter.getReport();
+    const response = await reporter.fetch(new Request('http://agent/platform/usage'));
+    const denial = await reporter.checkPolicy().catch((error) => error);
+    await reporter.stop();
+    process.stdout.write(JSON.stringify([
+      report.agentName,
+      report.status,
+      (await response.json()).totalTokens,
+      headers['x-platform-guardrails-invoked'],
+      denial instanceof PolicyDeniedError && denial.violations,
+      reporter.events.counts(),
+    ]));
+  })();
 `;
 
-/** A project of somebody else, with the package unpacked into its node_modules as npm would. */
-let project: string;
-
+let project: ConsumerProject;
 beforeAll(async () => {
-  project = mkdtempSync(join(tmpdir(), 'reporter-consumer-'));
-  const target = join(project, 'node_modules/agent-compliance');
-  mkdirSync(target, { recursive: true });
-  await run(process.execPath, ['scripts/build-types.ts'], { cwd: root });
-  // The bundles are there already; prepack would build them again.
-  const { stdout } = await run(
-    'npm',
-    ['pack', '--json', '--silent', '--ignore-scripts', '--pack-destination', project],
-    { cwd: root },
-  );
-  const [packed] = JSON.parse(stdout) as { filename: string }[];
-  await run('tar', ['-xzf', join(project, packed!.filename), '-C', target, '--strip-components=1']);
+  project = await makeConsumerProject(['@types/node']);
 }, 120_000);
-
-afterAll(() => rmSync(project, { recursive: true, force: true }));
+afterAll(() => project.remove());
 
 test.each([
-  ['module', `import { createReporter } from 'agent-compliance/reporter';`],
-  ['commonjs', `const { createReporter } = require('agent-compliance/reporter');`],
+  ['module', `import { createReporter, PolicyDeniedError } from 'agent-compliance/reporter';`],
+  ['commonjs', `const { createReporter, PolicyDeniedError } = require('agent-compliance/reporter');`],
 ])('the packaged reporter runs in a %s program', async (type, line) => {
   const { stdout, stderr } = await run(process.execPath, [`--input-type=${type}`, '-e', line + PROGRAM], {
-    cwd: project,
+    cwd: project.folder,
     timeout: 15_000,
   });
-  expect([stdout, stderr]).toEqual(['["shop","unhealthy",3]', '']);
+  expect([JSON.parse(stdout), stderr]).toEqual([
+    [
+      'shop',
+      'unhealthy',
+      3,
+      'pii-detector',
+      ['pii_detector_not_invoked'],
+      { delivered: 0, dropped: 1, queued: 0 },
+    ],
+    '',
+  ]);
 });
 
 describe('the declarations', () => {
@@ -66,23 +80,18 @@ describe('the declarations', () => {
     types: ['node'],
   };
 
-  beforeAll(() => {
-    mkdirSync(join(project, 'node_modules/@types'));
-    symlinkSync(join(root, 'node_modules/@types/node'), join(project, 'node_modules/@types/node'));
-  });
-
   /** What the compiler complains about in a program of one file; the place of each complaint without its column. */
   async function complaints(extension: string, lines: readonly string[], options = {}): Promise<string[]> {
     const file = `consumer.${extension}`;
     const config = `tsconfig.${extension}.json`;
-    writeFileSync(join(project, file), lines.join('\n'));
+    writeFileSync(join(project.folder, file), lines.join('\n'));
     writeFileSync(
-      join(project, config),
+      join(project.folder, config),
       JSON.stringify({ compilerOptions: { ...OPTIONS, ...options }, files: [file] }),
     );
     const tsc = join(root, 'node_modules/typescript/bin/tsc');
     const { stdout } = await run(process.execPath, [tsc, '-p', config, '--pretty', 'false'], {
-      cwd: project,
+      cwd: project.folder,
     }).catch((error: unknown) => error as { stdout: string });
     return stdout
       .split('\n')
@@ -91,8 +100,8 @@ describe('the declarations', () => {
   }
 
   const IMPORTS = {
-    mts: `import { createReporter, ManifestInputError, type HealthReport, type Manifest } from 'agent-compliance/reporter';`,
-    cts: `import reporting = require('agent-compliance/reporter'); import { createReporter, ManifestInputError, type HealthReport, type Manifest } from 'agent-compliance/reporter';`,
+    mts: `import { createReporter, ManifestInputError, PolicyDeniedError, type HealthReport, type Manifest, type RequestBehavior } from 'agent-compliance/reporter';`,
+    cts: `import reporting = require('agent-compliance/reporter'); import { createReporter, ManifestInputError, PolicyDeniedError, type HealthReport, type Manifest, type RequestBehavior } from 'agent-compliance/reporter';`,
   };
   const USE = [
     `import { createServer } from 'node:http';`,
@@ -106,13 +115,25 @@ describe('the declarations', () => {
     `const report: Promise<HealthReport | null> = reporter.getReport();`,
     `const tokens: number = reporter.getUsage().totalTokens;`,
     `const problems = (error: unknown): readonly string[] => error instanceof ManifestInputError ? error.problems : [];`,
-    `export { report, tokens, problems };`,
+    `const answer = async (request: Request): Promise<Response> => {`,
+    `  const behavior: RequestBehavior = reporter.behavior(request);`,
+    `  const told: boolean = behavior.guardrail('pii-detector', { blocked: false, score: 0.1 });`,
+    `  try { await reporter.checkPolicy({ guardrailsInvoked: ['pii-detector'], userConfirmed: told }); }`,
+    `  catch (error) { if (error instanceof PolicyDeniedError) return Response.json(error.violations); throw error; }`,
+    `  reporter.events.send('r-1', [{ type: 'tool', name: 'search', success: true }]);`,
+    `  const dropped: number = reporter.events.counts().dropped;`,
+    `  return new Response(String(dropped), { headers: behavior.headers() });`,
+    `};`,
+    `createServer((request, response) => { reporter.behavior(request, response).tool('search'); });`,
+    `export { report, tokens, problems, answer };`,
   ];
   const MISUSE = [
     `const wrong = createReporter({ manifest: 'agent.json', refreshIntervalMs: '30s' });`,
     `wrong.recordUsage('gpt', 1);`,
     `const text: string = wrong.getUsage().totalTokens;`,
     `wrong.getReport().then((found) => found.status);`,
+    `wrong.events.send('r-1', [{ type: 'wish' }]);`,
+    `wrong.checkPolicy({ guardrails: [] });`,
     `export { text };`,
   ];
 
@@ -135,6 +156,8 @@ describe('the declarations', () => {
       `consumer.${extension}:3 TS2554`,
       `consumer.${extension}:4 TS2322`,
       `consumer.${extension}:5 TS18047`,
+      `consumer.${extension}:6 TS2322`,
+      `consumer.${extension}:7 TS2353`,
     ]);
   });
 });
