@@ -38,8 +38,8 @@ export class ProcessRig {
     return path;
   }
 
-  /** Starts `dist/<part>/main.js` and waits until `readyUrl` answers 2xx. */
-  async start(part: string, readyUrl: string, env: Record<string, string>): Promise<RunningPart> {
+  /** Starts `dist/<part>/main.js` and waits until a URL answers 2xx, or until its output says that it is ready. */
+  async start(part: string, ready: string | RegExp, env: Record<string, string>): Promise<RunningPart> {
     const bundle = join(ROOT, 'dist', part, 'main.js');
     if (!existsSync(bundle)) throw new Error(`dist/${part}/main.js is not there: run npm run build`);
     const child = spawn(process.execPath, [bundle], {
@@ -49,9 +49,9 @@ export class ProcessRig {
     const started = runningPart(child, () => this.#running.delete(started));
     this.#running.add(started);
     const deadline = Date.now() + START_MS;
-    while (!(await isOk(readyUrl))) {
+    while (!(await (typeof ready === 'string' ? isOk(ready) : ready.test(started.output())))) {
       if (child.exitCode !== null || child.signalCode !== null || Date.now() > deadline)
-        throw new Error(`${part} does not answer ${readyUrl}:\n${started.output()}`);
+        throw new Error(`${part} is not ready (${String(ready)}):\n${started.output()}`);
       await sleep(50);
     }
     return started;

@@ -1,0 +1,146 @@
+import { spawn } from 'node:child_process';
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { freePorts } from '../examples/demo/free-ports.ts';
+import { ProcessRig } from '../testing/process-rig.ts';
+import { issueAuthority, issueLeaf } from '../webhook/certificates/issue.ts';
+
+/** The built command against a real control plane, over HTTP and over TLS with a CA of its own. */
+
+const BUNDLE = join(dirname(import.meta.dirname), 'dist', 'cli', 'main.js');
+const ADMIN = 'the-admin-key-of-this-test';
+
+let rig: ProcessRig;
+beforeAll(async () => {
+  rig = await ProcessRig.open();
+});
+afterAll(() => rig.close());
+
+interface Ended {
+  output: string;
+  errors: string;
+  exitCode: number | null;
+}
+
+function register(
+  args: string[],
+  env: Record<string, string> = { PLATFORM_ADMIN_KEY: ADMIN },
+): Promise<Ended> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [BUNDLE, 'register', ...args], {
+      cwd: rig.folder,
+      env,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const ended: Ended = { output: '', errors: '', exitCode: null };
+    child.stdout.on('data', (chunk: Buffer) => (ended.output += chunk.toString()));
+    child.stderr.on('data', (chunk: Buffer) => (ended.errors += chunk.toString()));
+    child.once('error', reject);
+    child.once('close', (exitCode) => resolve({ ...ended, exitCode }));
+  });
+}
+
+async function startControlPlane(name: string, env: Record<string, string>): Promise<string> {
+  const [port = 0] = await freePorts(1);
+  const url = `http://127.0.0.1:${port}`;
+  await rig.start('control-plane', `${url}/readyz`, {
+    PORT: String(port),
+    STORE: 'sqlite',
+    DATA_DIR: join(rig.folder, name),
+    RATE_LIMIT_SECONDS: '0',
+    ...env,
+  });
+  return url;
+}
+
+/** The status of a heartbeat with this key. */
+async function heartbeat(url: string, key: string): Promise<number> {
+  const response = await fetch(`${url}/api/v1/heartbeat`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ health: { status: 'healthy', checks: [] }, gap: { score: 100, issues: [] } }),
+  });
+  await response.arrayBuffer();
+  return response.status;
+}
+
+const keyIn = (output: string): string => /^PLATFORM_KEY=(\S+)$/m.exec(output)?.[1] ?? '';
+
+describe('platform register with a control plane', () => {
+  test('gives a key that works, and ends the one before', async () => {
+    const url = await startControlPlane('good', { PLATFORM_ADMIN_KEY: ADMIN });
+    const first = await register(['--name', 'shop', '--url', url]);
+    expect(first).toMatchObject({
+      exitCode: 0,
+      errors: expect.stringMatching(/^registered shop as agt_\w+; /),
+    });
+    expect(first.output).toMatch(new RegExp(`^PLATFORM_URL=${url}\nPLATFORM_KEY=[\\w.-]+\n$`));
+    expect(await heartbeat(url, keyIn(first.output))).toBe(204);
+
+    const second = await register(['--name', 'shop', '--out-file', 'shop.key'], {
+      PLATFORM_ADMIN_KEY: ADMIN,
+      PLATFORM_CONTROL_PLANE_URL: url,
+    });
+    const path = join(rig.folder, 'shop.key');
+    expect(second).toMatchObject({
+      exitCode: 0,
+      output: `PLATFORM_URL=${url}\nPLATFORM_TOKEN_FILE=${path}\n`,
+      errors: expect.stringContaining(
+        'it was registered before: its older keys no longer work\nwrote the key to shop.key\n',
+      ),
+    });
+    expect((statSync(path).mode & 0o777).toString(8)).toBe('600');
+    expect(await heartbeat(url, readFileSync(path, 'utf8').trim())).toBe(204);
+    expect(await heartbeat(url, keyIn(first.output))).toBe(401);
+  }, 60_000);
+
+  test('with the manifest lets the control plane know the model', async () => {
+    const url = await startControlPlane('manifest', { PLATFORM_ADMIN_KEY: ADMIN });
+    const manifest = join(dirname(import.meta.dirname), 'examples/agents/gappy/agent.yaml');
+    const { output, exitCode } = await register([manifest, '--url', url, '--json']);
+    expect(exitCode).toBe(0);
+    expect(JSON.parse(output)).toMatchObject({ agentName: 'gappy', isNew: true });
+  }, 60_000);
+
+  test('tells a wrong admin key, and a control plane without one', async () => {
+    const url = await startControlPlane('strict', { PLATFORM_ADMIN_KEY: 'another-admin-key' });
+    expect(await register(['--name', 'shop', '--url', url, '--out-file', 'no.key'])).toEqual({
+      output: '',
+      errors: `${url} refuses the admin key (403: X-Admin-Key is wrong): it is not the PLATFORM_ADMIN_KEY of this control plane\n`,
+      exitCode: 1,
+    });
+    const open = await startControlPlane('none', {});
+    expect(await register(['--name', 'shop', '--url', open])).toEqual({
+      output: '',
+      errors: `${open} does not register the agent (503: admin routes are off: PLATFORM_ADMIN_KEY of the control plane is not set)\n`,
+      exitCode: 1,
+    });
+    expect(existsSync(join(rig.folder, 'no.key'))).toBe(false);
+  }, 60_000);
+
+  test('over TLS trusts the CA that is named, and no other', async () => {
+    const validity = { now: new Date(), days: 1 };
+    const authority = await issueAuthority(validity);
+    const leaf = await issueLeaf(authority, ['localhost'], validity);
+    await rig.file('ca.pem', authority.cert);
+    const [port = 0] = await freePorts(1);
+    await rig.start('control-plane', /listens/, {
+      PORT: String(port),
+      STORE: 'sqlite',
+      DATA_DIR: join(rig.folder, 'tls'),
+      PLATFORM_ADMIN_KEY: ADMIN,
+      TLS_CERT_FILE: await rig.file('tls.crt', leaf.cert),
+      TLS_KEY_FILE: await rig.file('tls.key', leaf.key),
+    });
+    const url = `https://localhost:${port}`;
+    const untrusted = await register(['--name', 'shop', '--url', url]);
+    expect(untrusted).toMatchObject({ exitCode: 1, output: '' });
+    expect(untrusted.errors).toContain('its certificate is from no CA that is trusted here');
+    const trusted = await register(['--name', 'shop', '--url', url, '--ca', 'ca.pem']);
+    expect(trusted.exitCode).toBe(0);
+    expect(trusted.output).toMatch(
+      new RegExp(`^PLATFORM_URL=${url}\nPLATFORM_KEY=\\S+\nPLATFORM_CA_FILE=${rig.folder}/ca\\.pem\n$`),
+    );
+  }, 60_000);
+});
