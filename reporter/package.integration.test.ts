@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { makeConsumerProject, type ConsumerProject } from '../testing/consumer-project.ts';
+import { examplesIn, runServer } from '../testing/documented-examples.ts';
 
 const run = promisify(execFile);
 const root = dirname(import.meta.dirname);
@@ -43,7 +44,14 @@ const PROGRAM = `
 
 let project: ConsumerProject;
 beforeAll(async () => {
-  project = await makeConsumerProject(['@types/node']);
+  project = await makeConsumerProject([
+    '@types/node',
+    'express',
+    'fastify',
+    'hono',
+    '@hono/node-server',
+    'yaml',
+  ]);
 }, 120_000);
 afterAll(() => project.remove());
 
@@ -160,4 +168,66 @@ describe('the declarations', () => {
       `consumer.${extension}:7 TS2353`,
     ]);
   });
+});
+
+describe('the examples of the documentation', () => {
+  const examples = examplesIn(['reporter/README.md', 'docs/guide/agent.md']);
+  const HEADERS = { 'x-request-id': 'r-1', 'content-type': 'text/plain' };
+  const get = async (url: string): Promise<unknown> => (await fetch(url)).json();
+
+  /** Each program by its name, and what it is asked beyond its two routes. */
+  const PROGRAMS: Readonly<Record<string, (url: string) => Promise<void>>> = {
+    'http.js': async (url) => expect(await (await fetch(url)).text()).toBe("the agent's own routes"),
+    'express.js': async (url) => expect((await fetch(`${url}/platform/other`)).status).toBe(404),
+    'fastify.js': async (url) => expect((await fetch(`${url}/platform/other`)).status).toBe(404),
+    'hono.js': async (url) => expect((await fetch(`${url}/platform/other`)).status).toBe(404),
+    'agent.js': async (url) => expect((await fetch(`${url}/platform/other`)).status).toBe(200),
+    'chat.js': async (url) => {
+      const say = (body: string) => fetch(`${url}/v1/chat`, { method: 'POST', headers: HEADERS, body });
+      const answer = await say('hello');
+      expect([
+        answer.status,
+        await answer.text(),
+        answer.headers.get('x-platform-guardrails-invoked'),
+      ]).toEqual([200, 'You said: hello', 'pii-detector']);
+      expect(answer.headers.get('x-platform-tools-called')).toBe('search');
+      expect((await say('123-45-6789')).status).toBe(422);
+      expect(await get(`${url}/platform/usage`)).toMatchObject({ totalTokens: 38, totalCalls: 1 });
+      // The manifest allows 60 tokens a day.
+      await say('again');
+      const denied = await say('once more');
+      expect([denied.status, await denied.json()]).toEqual([403, { denied: ['daily_token_limit_exceeded'] }]);
+    },
+  };
+
+  beforeAll(() => {
+    writeFileSync(join(project.folder, 'package.json'), '{ "type": "module" }');
+    const spec = {
+      model: { provider: 'openai', id: 'gpt', apiKey: '$env:NOT_SET', costControls: { maxTokensPerDay: 60 } },
+      guardrails: { input: [{ type: 'pii-detector' }] },
+      tools: [{ name: 'search' }, { name: 'refund_order' }],
+    };
+    const metadata = { name: 'shop', version: '1.0.0', description: 'sells' };
+    const manifest = { apiVersion: 'platform.io/v1', kind: 'PlatformAgent', metadata, spec };
+    writeFileSync(join(project.folder, 'agent.yaml'), JSON.stringify(manifest));
+    for (const [file, code] of examples) writeFileSync(join(project.folder, file), code);
+  });
+
+  test('are all run here', () => {
+    expect([...examples.keys()].sort()).toEqual(['reporter.js', ...Object.keys(PROGRAMS)].sort());
+  });
+
+  test.each(Object.entries(PROGRAMS))(
+    '%s',
+    async (file, use) => {
+      await runServer(project.folder, file, async (url) => {
+        expect(await get(`${url}/platform/health`)).toMatchObject({
+          agentName: 'shop',
+          checks: expect.arrayContaining([expect.objectContaining({ id: 'tool:search', status: 'pass' })]),
+        });
+        await use(url);
+      });
+    },
+    60_000,
+  );
 });

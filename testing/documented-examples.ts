@@ -1,0 +1,54 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { TestServers } from './sockets.ts';
+
+const root = dirname(import.meta.dirname);
+
+/** The JavaScript examples of these pages by the file name in their first line; one without a name has the page's. */
+export function examplesIn(pages: readonly string[]): Map<string, string> {
+  const blocks = pages.flatMap((page) =>
+    [...readFileSync(join(root, page), 'utf8').matchAll(/^```js\n(.*?)^```$/gms)].map(([, code = '']) => {
+      const file = /^\/\/ ([\w-]+\.js)\n/.exec(code)?.[1];
+      return [file ?? `an example without a name in ${page}`, code] as const;
+    }),
+  );
+  return new Map(blocks);
+}
+
+/** Runs an example that serves on PORT, and ends it after `use`. */
+export async function runServer(
+  folder: string,
+  file: string,
+  use: (url: string) => Promise<void>,
+): Promise<void> {
+  const port = await new TestServers().closedPort();
+  // No example must reach a real sidecar.
+  const env = { PATH: process.env['PATH'], PORT: String(port), PLATFORM_SIDECAR_URL: 'http://127.0.0.1:9' };
+  const child = spawn(process.execPath, [file], { cwd: folder, env, stdio: ['ignore', 'ignore', 'pipe'] });
+  let said = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (said += text));
+  try {
+    const url = `http://127.0.0.1:${port}`;
+    const deadline = Date.now() + 20_000;
+    while (!(await answers(`${url}/platform/usage`))) {
+      if (child.exitCode !== null || Date.now() > deadline)
+        throw new Error(`${file} does not answer: ${said}`);
+      await sleep(50);
+    }
+    await use(url);
+  } finally {
+    child.kill('SIGKILL');
+    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+  }
+}
+
+async function answers(url: string): Promise<boolean> {
+  try {
+    return (await fetch(url)).ok;
+  } catch {
+    return false;
+  }
+}
