@@ -2,6 +2,7 @@ import type { Dispatcher } from 'undici';
 import buildConnector from 'undici/lib/core/connect.js';
 import errors from 'undici/lib/core/errors.js';
 import Pool from 'undici/lib/dispatcher/pool.js';
+import { mendParser } from './mend-parser.ts';
 import {
   connectTimeoutOf,
   type Upstream,
@@ -28,6 +29,7 @@ export function createPooledUpstream(options: UpstreamOptions): Upstream {
           if (socket.bytesRead > 0) ofUsedSockets.add(failure);
         });
         callback(null, socket);
+        if (!socket.destroyed) mendParser(socket);
       });
     },
     allowH2: false,

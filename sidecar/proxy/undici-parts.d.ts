@@ -12,3 +12,6 @@ declare module 'undici/lib/core/errors.js' {
   import { errors } from 'undici';
   export default errors;
 }
+declare module 'undici/lib/core/symbols.js' {
+  export const kParser: unique symbol;
+}

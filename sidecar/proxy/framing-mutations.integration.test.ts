@@ -1,0 +1,156 @@
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
+import { whyNoDebianServers } from '../../testing/debian-server.ts';
+import * as attacks from '../../testing/framing-attacks.ts';
+import { startNginxAgent, type NginxAgent, type NginxRequest } from '../../testing/nginx-agent.ts';
+import { startProxyBefore, until } from '../../testing/proxy-rig.ts';
+
+const CORPUS = [
+  ...attacks.CODINGS,
+  ...attacks.LENGTHS,
+  ...attacks.HOSTS,
+  ...attacks.TARGETS,
+  ...attacks.LINES,
+  ...attacks.CHUNKING,
+  ...attacks.UPGRADES,
+].filter(({ bytes }) => bytes.length < 1_000);
+/** Of the honest ones, most stay readable after a little harm. */
+const [HONEST, HOSTILE] = [true, false].map((isHonest) =>
+  CORPUS.filter(({ readings }) => readings.length > 0 === isHonest).map(({ bytes }) => bytes),
+) as [string[], string[]];
+
+const FIELDS = [
+  'Transfer-Encoding: chunked',
+  'Content-Length: 5',
+  'Content-Length: 0',
+  'Host: other.example',
+  'Connection: close',
+  'Connection: Upgrade',
+  'Upgrade: websocket',
+  'Expect: 100-continue',
+  'TE: trailers',
+].map((field) => `${field}\r\n`);
+/** What parsers are known to differ about. */
+const TOKENS = [
+  ...['\r\n', '\n', '\r', '\0', ' ', '\t', '\x0b', '\x0c', '\x7f', '\x80', '\x85', '\xa0', '\xff'],
+  ...[':', ';', ',', '"', '#', '%00', '\\', '/', '?', '@', '*', '+', '-', '0', '5', 'f', '0x'],
+  ...['chunked', 'identity', 'HTTP/1.0', 'HTTP/1.1', 'http://b', '0\r\n\r\n', '\r\n\r\n', '5\r\nhello\r\n'],
+  ...['GET /inner HTTP/1.1\r\nHost: inner.example\r\n\r\n', ...FIELDS],
+];
+
+const mutation = fc.record({
+  kind: fc.constantFrom('insert', 'replace', 'delete', 'flip', 'repeat line', 'move line', 'add field'),
+  /** Where, as a part of the whole. */
+  at: fc.double({ min: 0, max: 1, noNaN: true }),
+  to: fc.double({ min: 0, max: 1, noNaN: true }),
+  size: fc.integer({ min: 1, max: 12 }),
+  token: fc.constantFrom(...TOKENS),
+  field: fc.constantFrom(...FIELDS),
+});
+type Mutation = typeof mutation extends fc.Arbitrary<infer T> ? T : never;
+
+function mutate(bytes: string, { kind, at, to, size, token, field }: Mutation): string {
+  const place = Math.floor(at * bytes.length);
+  const [before, after] = [bytes.slice(0, place), bytes.slice(place)];
+  if (kind === 'insert') return before + token + after;
+  if (kind === 'replace') return before + token + after.slice(token.length);
+  if (kind === 'delete') return before + after.slice(size);
+  if (kind === 'flip') return before + String.fromCharCode(Math.floor(to * 255)) + after.slice(1);
+  const lines = bytes.split(/(?<=\n)/);
+  const [from, target] = [Math.floor(at * (lines.length - 1)), Math.floor(to * (lines.length - 1))];
+  if (kind === 'add field') lines.splice(Math.min(1 + target, lines.length), 0, field);
+  else if (kind === 'repeat line') lines.splice(target, 0, lines[from]!);
+  else lines.splice(target, 0, ...lines.splice(from, 1));
+  return lines.join('');
+}
+
+const client = fc.record({
+  bytes: fc.oneof(
+    { weight: 4, arbitrary: fc.constantFrom(...HONEST) },
+    { weight: 1, arbitrary: fc.constantFrom(...HOSTILE) },
+  ),
+  mutations: fc.array(mutation, { minLength: 1, maxLength: 3 }),
+  pieces: fc.constantFrom(1, 2, 9),
+});
+type Client = typeof client extends fc.Arbitrary<infer T> ? T : never;
+
+const wireOf = ({ bytes, mutations }: Client): string => mutations.reduce(mutate, bytes);
+
+/** Runs of 24 clients each, and where chance begins: more by `RUNS=2000 SEED=7`. */
+const RUNS = Number(process.env['RUNS'] ?? 60);
+const SEED = Number(process.env['SEED'] ?? 1);
+/** Long enough for an answer that is on its way; what comes later is cut off, which no reading depends on. */
+const QUIET_MS = 60;
+
+/** Says the bytes and leaves once nothing more comes; what it was answered. */
+async function speak(port: number, wire: string, pieces: number): Promise<string> {
+  let text = '';
+  const socket = connect(port, '127.0.0.1').setNoDelay();
+  const leave = (): void => void socket.destroy();
+  let quiet = setTimeout(leave, 1_000);
+  socket.setEncoding('latin1').on('data', (chunk: string) => {
+    text += chunk;
+    clearTimeout(quiet);
+    quiet = setTimeout(leave, QUIET_MS);
+  });
+  const closed = new Promise<void>((resolve) => socket.on('close', () => resolve()));
+  socket.on('error', leave);
+  const size = Math.ceil(wire.length / pieces);
+  for (let at = 0; at < wire.length && !socket.destroyed; at += size) {
+    socket.write(wire.slice(at, at + size), 'latin1');
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  clearTimeout(quiet);
+  quiet = setTimeout(leave, QUIET_MS);
+  await closed;
+  clearTimeout(quiet);
+  return text;
+}
+
+(whyNoDebianServers() ? describe.skip : describe)('requests with random harm done to them', () => {
+  let nginx: NginxAgent;
+  let proxy: Awaited<ReturnType<typeof startProxyBefore>>;
+  beforeAll(async () => {
+    nginx = await startNginxAgent();
+    proxy = await startProxyBefore(nginx.url, { withQuery: true, capacity: 10_000 });
+  });
+  afterAll(async () => {
+    await proxy.close();
+    await nginx.close();
+  });
+
+  /** nginx read what the proxy recorded: this request, with this body, for this host. */
+  function explain(seen: NginxRequest, entries: ReadonlyMap<string, AuditEntry>): void {
+    const { requestId, method, uri, host, forwardedHost, body, status, line } = seen;
+    const entry = entries.get(requestId);
+    expect({ line, method, uri }).toEqual({ line, method: entry?.method, uri: entry?.path });
+    if (status === 200) expect({ line, bytes: body.length }).toEqual({ line, bytes: entry?.bytesIn });
+    if (forwardedHost !== '') expect(forwardedHost.split(', ').at(-1)).toBe(host);
+  }
+
+  test('reach nginx as what the audit ring says, or not at all', async () => {
+    const counts = { passed: 0, refused: 0 };
+    const property = fc.asyncProperty(fc.array(client, { minLength: 24, maxLength: 24 }), async (clients) => {
+      const first = proxy.audit.ring.last + 1;
+      await nginx.taken();
+      const answers = await Promise.all(clients.map((each) => speak(proxy.port, wireOf(each), each.pieces)));
+      const entriesNow = () => proxy.audit.ring.newest(proxy.audit.ring.last + 1 - first);
+      await until(() => entriesNow().every(({ outcome }) => outcome !== undefined), 'completion');
+      const entries = new Map(entriesNow().map((entry) => [entry.requestId, entry]));
+      const seen = await nginx.taken();
+      for (const each of seen) explain(each, entries);
+      // No request is two, and none that the client got an answer to is missing.
+      const ids = seen.map(({ requestId }) => requestId);
+      expect(new Set(ids).size).toBe(ids.length);
+      for (const { requestId, statusCode } of entries.values())
+        if (statusCode === 200) expect(ids).toContain(requestId);
+      counts.passed += seen.filter(({ status }) => status === 200).length;
+      counts.refused += answers.filter((text) => / (400|405|413|431|501|505) /.test(text)).length;
+    });
+    await fc.assert(property, { numRuns: RUNS, seed: SEED });
+    expect(counts.passed).toBeGreaterThan(50);
+    expect(counts.refused).toBeGreaterThan(50);
+  }, 600_000);
+});

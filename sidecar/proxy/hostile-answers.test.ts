@@ -1,0 +1,173 @@
+import type { Socket } from 'node:net';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { askRaw, startRawRig, until, type ProxyRig } from '../../testing/proxy-rig.ts';
+
+/** What a client is answered; `cut`: the connection ended where the answer did not. */
+interface Seen {
+  status: number;
+  body: string;
+  cut?: true;
+}
+
+const ok = (...lines: string[]): string => ['HTTP/1.1 200 OK', ...lines].join('\r\n');
+const sized = (...lines: string[]): string => `${ok(...lines)}\r\n\r\nhello`;
+const CHUNKS = '5\r\nhello\r\n0\r\n\r\n';
+const chunked = (...lines: string[]): string => `${ok(...lines)}\r\n\r\n${CHUNKS}`;
+const broken = (chunks: string): string => `${ok(TE)}\r\n\r\n5\r\nhello\r\n${chunks}`;
+const CL = 'Content-Length: 5';
+const TE = 'Transfer-Encoding: chunked';
+const HELLO: Seen = { status: 200, body: 'hello' };
+const EMPTY: Seen = { status: 200, body: '' };
+const CUT: Seen = { status: 200, body: 'hello', cut: true };
+const REFUSED = { status: 502 };
+/** An answer that somebody else would get. */
+const POISON = 'HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison';
+
+/** By node:http: of harm in the same segment it tells before it gives the answer, whose head then is not out. */
+const NOTHING: Seen = { status: 0, body: '' };
+
+type Row = [title: string, bytes: string, seen: Partial<Seen>, ofChunked?: Seen];
+
+const HEADS: Row[] = [
+  ['a length and chunks', chunked('Content-Length: 3', TE), REFUSED],
+  ['chunks and a length', chunked(TE, 'Content-Length: 3'), REFUSED],
+  ['two lengths', sized(CL, 'Content-Length: 3'), REFUSED],
+  ['the same length twice', sized(CL, CL), REFUSED],
+  ['a list of lengths', sized('Content-Length: 5, 5'), REFUSED],
+  ['a signed length', sized('Content-Length: +5'), REFUSED],
+  ['a negative length', sized('Content-Length: -5'), REFUSED],
+  ['a hexadecimal length', sized('Content-Length: 0x5'), REFUSED],
+  ['a length above 64 bits', sized('Content-Length: 18446744073709551621'), REFUSED],
+  ['a folded line', sized('X: 1', ' 2', CL), REFUSED],
+  ['a bare LF', sized('X: 1\nY: 2', CL), REFUSED],
+  ['a bare CR', sized('X: 1\rY: 2', CL), REFUSED],
+  ['NUL in a value', sized('X: 1\0', CL), REFUSED],
+  ['a blank before the colon', sized('Content-Length : 5'), REFUSED],
+  ['a name without a colon', sized('X', CL), REFUSED],
+  ['a byte above ASCII in a name', sized('X\xe4: 1', CL), REFUSED],
+  ['a header of 64 KB', sized(`X: ${'x'.repeat(65_536)}`, CL), REFUSED],
+  ['a protocol switched unasked', 'HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n', REFUSED],
+  ['HTTP/2.0 in the form of HTTP/1.1', sized(CL).replace('1.1', '2.0'), HELLO],
+  ['HTTP/0.9', 'hello', REFUSED],
+  ['another protocol', 'SSH-2.0-x\r\n', REFUSED],
+  ['a status of four digits', sized(CL).replace('200', '2000'), REFUSED],
+  ['a status below 100', sized(CL).replace('200', '099'), REFUSED],
+  ['no status', sized(CL).replace('200 OK', ''), REFUSED],
+];
+
+const BODIES: Row[] = [
+  ['a chunk size that is none', broken('zz\r\n'), CUT, NOTHING],
+  ['a chunk size above 64 bits', broken(`${'f'.repeat(17)}\r\n`), CUT, NOTHING],
+  ['LF after a chunk size', broken('5\nhello\r\n0\r\n\r\n'), CUT, NOTHING],
+  ['a folded trailer', broken('0\r\nX: 1\r\n 2\r\n\r\n'), CUT, NOTHING],
+  ['chunks that just end', `${broken('')}`, CUT],
+];
+
+const INFORMATION: Row[] = [
+  ['100, unasked', `HTTP/1.1 100 Continue\r\n\r\n${sized(CL)}`, HELLO],
+  ['100 with headers, twice', `${'HTTP/1.1 100 Go on\r\nX: 1\r\n\r\n'.repeat(2)}${sized(CL)}`, HELLO],
+  ['a thousand times 100', 'HTTP/1.1 100 Continue\r\n\r\n'.repeat(1_000) + sized(CL), HELLO],
+  ['a thousand times 102', 'HTTP/1.1 102 Processing\r\n\r\n'.repeat(1_000) + sized(CL), HELLO],
+  ['a thousand times 199', 'HTTP/1.1 199 X\r\n\r\n'.repeat(1_000) + chunked(TE), HELLO],
+];
+
+const POISONED: Row[] = [
+  ['another answer', sized(CL) + POISON, HELLO],
+  ['another answer after chunks', chunked(TE) + POISON, HELLO],
+  ['the head of another answer', `${sized(CL)}HTTP/1.1 200 OK\r\nX: `, HELLO],
+  ['bytes that are no HTTP', `${sized(CL)}garbage`, HELLO, NOTHING],
+  ['an early hint', `${sized(CL)}HTTP/1.1 103 X\r\nLink: </a>; rel=preload\r\n\r\n`, HELLO],
+  ['a body of 204', `HTTP/1.1 204 X\r\n\r\n${POISON}`, { status: 204, body: '' }],
+  ['a body of 304', `HTTP/1.1 304 X\r\n\r\n${POISON}`, { status: 304, body: '' }],
+  ['a body of 204 with a length', `HTTP/1.1 204 X\r\n${CL}\r\n\r\nhello`, { status: 204, body: '' }, NOTHING],
+  ['more than the length', `${ok('Content-Length: 0')}\r\n\r\n${POISON}`, EMPTY],
+];
+
+/** What one client sees; the connection ends with the answer. */
+async function ask(port: number, method: string, path: string): Promise<Seen[]> {
+  const body = method === 'POST' ? `${TE}\r\n\r\n0\r\n\r\n` : '\r\n';
+  const wire = await askRaw(port, `${method} ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n${body}`);
+  return wire
+    .split(/(?=HTTP\/1\.1 \d{3} )/)
+    .filter((answer) => !answer.startsWith('HTTP/1.1 1'))
+    .map((answer) => seenOf(answer));
+}
+
+function seenOf(answer: string): Seen {
+  const end = answer.indexOf('\r\n\r\n') + 4;
+  const status = Number(answer.slice(9, 12));
+  const body = answer.slice(end);
+  if (!/^transfer-encoding: chunked/im.test(answer.slice(0, end))) return { status, body };
+  const whole = /^(?:5\r\n(hello)\r\n)?0\r\n\r\n$/.exec(body);
+  if (whole !== null) return { status, body: whole[1] ?? '' };
+  return { status, body: body.replace(/^5\r\n(hello)\r\n$/, '$1'), cut: true };
+}
+
+// A GET goes to the agent by undici, a request in chunks by node:http.
+describe.each(['GET', 'POST'])('an agent that answers %s with', (method) => {
+  let rig: ProxyRig;
+  let bytes: string;
+  /** Milliseconds until the part of `bytes` behind the answer follows. */
+  let later: { bytes: string; ms: number } | null;
+  let closes: boolean;
+  beforeEach(async () => {
+    later = null;
+    closes = false;
+    rig = await startRawRig((socket) => socket.setEncoding('latin1').on('data', (text) => say(socket, text)));
+  });
+  afterEach(async () => {
+    await rig.close();
+  });
+
+  function say(socket: Socket, request: Buffer | string): void {
+    const path = /^\w+ (\S+) /.exec(String(request))?.[1];
+    if (path === undefined) return;
+    if (path === '/other') {
+      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello');
+      return;
+    }
+    socket.write(bytes, 'latin1');
+    const { bytes: rest, ms } = later ?? { bytes: '', ms: 0 };
+    if (rest !== '') setTimeout(() => socket.write(rest, 'latin1'), ms);
+    if (closes) socket.end();
+  }
+
+  /** The next request, of another client, gets its own answer. */
+  async function expectOthersUnharmed(): Promise<void> {
+    for (let i = 0; i < 3; i += 1) expect(await ask(rig.port, method, '/other')).toEqual([HELLO]);
+    await until(() => rig.audit.ring.newest().every(({ outcome }) => outcome !== undefined));
+    const statuses = rig.audit.ring.newest().map(({ path, statusCode }) => [path, statusCode]);
+    expect(statuses.slice(1)).toEqual([
+      ['/other', 200],
+      ['/other', 200],
+      ['/other', 200],
+    ]);
+  }
+
+  test.each([...HEADS, ...BODIES, ...INFORMATION, ...POISONED])(
+    '%s',
+    async (...[title, sent, seen, ofChunked]: Row) => {
+      bytes = sent;
+      closes = title === 'chunks that just end' || title === 'HTTP/0.9';
+      const wanted = method === 'POST' ? (ofChunked ?? seen) : seen;
+      expect(await ask(rig.port, method, '/first')).toEqual([expect.objectContaining(wanted)]);
+      await expectOthersUnharmed();
+    },
+  );
+
+  test.each(POISONED)('%s, a while after the answer', async (_title, sent, seen) => {
+    const end = sent.indexOf('\r\n\r\n') + 4 + ('body' in seen ? (seen.body ?? '').length : 0);
+    const cutAt = sent.startsWith('HTTP/1.1 200 OK\r\nTransfer') ? sent.indexOf(CHUNKS) + CHUNKS.length : end;
+    bytes = sent.slice(0, cutAt);
+    later = { bytes: sent.slice(cutAt), ms: 20 };
+    expect(await ask(rig.port, method, '/first')).toEqual([expect.objectContaining(seen)]);
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    await expectOthersUnharmed();
+  });
+
+  test('more than HEAD asked for', async () => {
+    bytes = sized(CL);
+    expect(await ask(rig.port, 'HEAD', '/first')).toEqual([EMPTY]);
+    await expectOthersUnharmed();
+  });
+});

@@ -1,0 +1,31 @@
+import type { Socket } from 'node:net';
+import { kParser } from 'undici/lib/core/symbols.js';
+
+/** undici's parser of one connection, as far as it is mended here. */
+interface Parser {
+  /** The reason phrase so far. */
+  statusText: string;
+  onStatus(bytes: Buffer): number;
+  onHeadersComplete(status: number, upgrade: boolean, shouldKeepAlive: boolean): number;
+}
+
+/** No status of any registry: stands for an unasked 100, which undici takes for the end of the connection. */
+const UNASKED_CONTINUE = 199;
+
+/**
+ * Two things that undici's parser does otherwise than RFC 9112 and RFC 9110 section 15.2 want of a proxy: of a reason
+ * phrase that comes in two segments it keeps the second one, and an agent that says 100 without being asked breaks the
+ * connection. Call it once undici has taken the socket; throws when undici no longer has that parser.
+ */
+export function mendParser(socket: Socket): void {
+  const parser = (socket as Socket & { [kParser]?: Parser | null })[kParser];
+  if (typeof parser?.onStatus !== 'function')
+    throw new Error('undici has another parser than the one mended here');
+  const completeHeaders = parser.onHeadersComplete.bind(parser);
+  parser.onStatus = (bytes) => {
+    parser.statusText += bytes.toString('latin1');
+    return 0;
+  };
+  parser.onHeadersComplete = (status, upgrade, shouldKeepAlive) =>
+    completeHeaders(status === 100 ? UNASKED_CONTINUE : status, upgrade, shouldKeepAlive);
+}
