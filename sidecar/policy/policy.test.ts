@@ -244,6 +244,33 @@ describe('off', () => {
   });
 });
 
+describe('what comes before the head', () => {
+  const GUARDED = manifestText({
+    guardrails: { output: [{ type: 'toxicity-filter', threshold: 0.7 }] },
+    memory: { shortTerm: { ttlSeconds: 60 } },
+  });
+  test.each([
+    [
+      'toxicity_threshold_exceeded',
+      { type: 'guardrail', guardrailType: 'toxicity-filter', invoked: true, score: 0.7 },
+    ],
+    ['memory_ttl_mismatch', { type: 'memory', ttlSeconds: 61 }],
+  ])('is judged with it: %s, which only an event can tell', async (reason, event) => {
+    const answer: RequestListener = (request, response) => {
+      void events(String(request.headers['x-request-id']), request.url === '/told' ? [event] : []).then(() =>
+        reporting({ 'X-Platform-Guardrails-Invoked': 'toxicity-filter' })(request, response),
+      );
+    };
+    await start({ POLICY_PROXY_MODE: 'enforce' }, answer, GUARDED);
+    expect((await ask(rig.sidecar.proxyPort, { path: '/silent' })).status).toBe(200);
+    const told = await ask(rig.sidecar.proxyPort, { path: '/told' });
+    expect([told.status, told.headers['x-platform-policy-violations']]).toEqual([403, reason]);
+    const seen = await entry();
+    expect(seen).toMatchObject({ outcome: 'deny', blocked: true, policyViolations: [reason] });
+    expect(seen).not.toHaveProperty('lateDenial');
+  });
+});
+
 describe('what comes after the head', () => {
   test('is a late denial from trailers, and leaves the outcome', async () => {
     await start({ POLICY_PROXY_MODE: 'enforce' }, (_request, response) => {

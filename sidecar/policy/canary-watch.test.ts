@@ -1,0 +1,90 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { policyOf, type Policy } from '../../core/policy/policy.ts';
+import { startFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts';
+import { ManualClock } from '../../testing/manual-clock.ts';
+import { plainManifest } from '../../testing/policy-cases.ts';
+import { until } from '../../testing/proxy-rig.ts';
+import { CanaryWatch } from './canary-watch.ts';
+import { createOpaEngine, type OpaEngine } from './opa-engine.ts';
+
+const PII = 'pii_detector_not_invoked';
+const TOKENS = 'daily_token_limit_exceeded';
+
+let fake: FakeEngine;
+let engine: OpaEngine;
+let clock: ManualClock;
+let log: unknown[];
+let policy: Policy;
+let watch: CanaryWatch;
+let stopping: AbortController;
+
+beforeEach(async () => {
+  fake = await startFakeEngine({ result: [PII, TOKENS] });
+  engine = createOpaEngine({ url: new URL(fake.url), timeoutMs: 1_000 });
+  clock = new ManualClock('2026-03-01T12:00:00Z');
+  log = [];
+  const entry = (level: string) => (_message: string, fields?: object) => void log.push([level, fields]);
+  const logger = { error: entry('error'), warn: entry('warn'), info: entry('info'), debug: entry('debug') };
+  policy = policyOf(plainManifest('shop', [PII, TOKENS]));
+  stopping = new AbortController();
+  watch = new CanaryWatch({ engine, policy: () => policy, clock, logger, signal: stopping.signal });
+});
+
+afterEach(async () => {
+  stopping.abort();
+  await engine.close();
+  await fake.stop();
+});
+
+/** Lets the minute before the next round pass. */
+async function nextRound(): Promise<void> {
+  const before = fake.asked.length;
+  const sleep = await clock.nextSleep();
+  expect(sleep.ms).toBe(60_000);
+  sleep.wake();
+  await until(() => fake.asked.length > before, 'the round');
+  await watch.ask();
+}
+
+test('asks at the start, and each minute, for each rule what it must deny', async () => {
+  watch.start();
+  await until(() => fake.asked.length === 2, 'the first round');
+  expect(fake.asked.map(({ input }) => input)).toEqual([
+    { agent_name: 'shop', request_type: 'llm_call', tokens_today: expect.any(Number) },
+    { agent_name: 'shop', request_type: 'llm_call', guardrails_invoked: [] },
+  ]);
+  await nextRound();
+  expect([watch.isLoaded, log]).toEqual([true, []]);
+});
+
+test('says once what is missing, and once that it is there', async () => {
+  fake.reply = { result: [PII] };
+  watch.start();
+  await until(() => !watch.isLoaded, 'the finding');
+  await nextRound();
+  fake.reply = {};
+  await nextRound();
+  expect([watch.isLoaded, log]).toEqual([false, [['warn', { missing: [TOKENS] }]]]);
+  fake.reply = { result: [PII, TOKENS, 'a rule of its own'] };
+  await nextRound();
+  await nextRound();
+  expect([watch.isLoaded, log.slice(1)]).toEqual([true, [['info', undefined]]]);
+});
+
+test('says nothing of an engine that does not answer: what was known stays', async () => {
+  fake.reply = 500;
+  await watch.ask();
+  expect([watch.isLoaded, fake.asked.length]).toEqual([true, 1]);
+  fake.reply = { result: [] };
+  await watch.ask();
+  fake.reply = 500;
+  await watch.ask();
+  expect([watch.isLoaded, log]).toEqual([false, [['warn', { missing: [TOKENS, PII] }]]]);
+});
+
+test('has nothing to ask for a manifest without rules', async () => {
+  policy = policyOf(plainManifest('shop', []));
+  fake.reply = {};
+  await watch.ask();
+  expect([watch.isLoaded, fake.asked, log]).toEqual([true, [], []]);
+});
