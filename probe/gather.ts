@@ -118,7 +118,7 @@ async function askPolicy(policy: GatherInput['policy'], signal: AbortSignal): Pr
 
 /** In a cluster nothing is resolved here: this process's variables are not the agent's. */
 function sourcesOf({ environment, now }: GatherInput): ReferenceSources {
-  if (environment.kind === 'declared') return { env: {}, folder: null, secretDir: null, now };
+  if (environment.kind === 'declared') return { env: null, folder: null, secretDir: null, now };
   const { variables, folder, secretDir } = environment;
   return { env: variables, folder, secretDir, now };
 }

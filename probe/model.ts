@@ -72,7 +72,7 @@ export interface ModelProbe {
  * Nothing that this returns holds the key.
  */
 export async function modelReach(probe: ModelProbe): Promise<Reach> {
-  const found = vendorOf(probe.model.provider, probe.sources.env);
+  const found = vendorOf(probe.model.provider, probe.sources.env ?? {});
   if ('reason' in found) return { state: 'unknown', reason: found.reason };
   const key = await resolveReference(probe.model.apiKey, probe.sources);
   if (!key.ok) return { state: 'unknown', reason: key.reason };

@@ -11,7 +11,8 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Where references are looked up. */
 export interface ReferenceSources {
-  env: Environment;
+  /** null: the agent's variables cannot be read from here, whatever is known of their names. */
+  env: Environment | null;
   /** The manifest's folder; null: the agent's files cannot be seen from here. */
   folder: string | null;
   /** `PLATFORM_SECRET_DIR`; null: secrets are in the environment. */
@@ -45,7 +46,8 @@ export async function resolveReference(text: string, sources: ReferenceSources):
 }
 
 /** An empty variable counts as unset: that is what a chart renders for a value nobody gave. */
-function fromVariable(name: string, env: Environment, reason: string): Resolved {
+function fromVariable(name: string, env: Environment | null, reason: string): Resolved {
+  if (env === null) return { ok: false, reason: `the agent's variable ${name} cannot be read from here` };
   const value = env[name];
   return value === undefined || value === '' ? { ok: false, reason } : { ok: true, value };
 }
@@ -141,7 +143,7 @@ export async function readableFiles(
  * `none` while the folder does not answer.
  */
 export async function foundSecrets(
-  env: Environment,
+  env: ReferenceSources['env'],
   secretDir: string | null,
   references: readonly Reference[],
 ): Promise<SecretFacts> {
