@@ -21,6 +21,7 @@ export interface AnswerHead {
 export interface UsageReader {
   /** false: nothing of the body is wanted; `write` may be left out. */
   readonly wantsBody: boolean;
+  /** The chunk is kept, not copied: its bytes must not change. */
   write(chunk: Uint8Array): void;
   /** After the last byte, or after the exchange was cut. null: this was no model's answer. */
   end(): RequestUsage | null;
@@ -52,30 +53,37 @@ function isModelPath(head: AnswerHead): boolean {
   return MODEL_PATH.test(path) || (head.chatPath !== undefined && path === head.chatPath);
 }
 
+/** Decoding whole texts leaves nothing behind in it. */
+const WHOLE_TEXT = new TextDecoder();
+
 function jsonReader(modelPath: boolean): UsageReader {
-  let store = new Uint8Array(0);
+  /** The body so far; the first chunk itself while it is the only one. */
+  let store: Uint8Array = new Uint8Array(0);
   let bytes = 0;
   return {
     wantsBody: true,
     write(chunk) {
-      // Copied into one store: a body in pieces of one byte would otherwise cost a hundred times its size.
-      if (bytes + chunk.byteLength <= MAX_READ_BYTES) {
+      if (bytes + chunk.byteLength > MAX_READ_BYTES) store = new Uint8Array(0);
+      else if (bytes === 0) store = chunk;
+      else {
+        // Copied into one store: a body in pieces of one byte would otherwise cost a hundred times its size.
         store = withRoom(store, bytes + chunk.byteLength);
         store.set(chunk, bytes);
-      } else store = new Uint8Array(0);
+      }
       bytes += chunk.byteLength;
     },
     end() {
       if (bytes > MAX_READ_BYTES) return modelPath ? { unavailable: 'the body is over 1 MiB' } : null;
       if (bytes === 0) return null;
-      const parsed = parseJson(new TextDecoder().decode(store.subarray(0, bytes)));
+      const parsed = parseJson(WHOLE_TEXT.decode(store.subarray(0, bytes)));
       if (parsed.ok) return usageFromJson(parsed.value);
       return modelPath ? { unavailable: 'the body is not whole JSON' } : null;
     },
   };
 }
 
-function withRoom(store: Uint8Array<ArrayBuffer>, bytes: number): Uint8Array<ArrayBuffer> {
+/** A store that has room is one of our own: a chunk is as long as what it holds. */
+function withRoom(store: Uint8Array, bytes: number): Uint8Array {
   if (bytes <= store.byteLength) return store;
   const grown = new Uint8Array(Math.min(MAX_READ_BYTES, Math.max(bytes, 2 * store.byteLength, 16 * 1024)));
   grown.set(store);
