@@ -49,7 +49,7 @@ describe('the headers of one request', () => {
       [TOOLS]: 'refund order',
       [CONFIRMED]: 'true',
     });
-    expect(parseBehaviorHeaders(headers)).toEqual({
+    expect(parseBehaviorHeaders(new Map(Object.entries(headers)))).toEqual({
       guardrailsInvoked: ['pii-detector', 'topic-filter'],
       toolsCalled: ['refund order'],
       userConfirmed: true,
@@ -167,7 +167,7 @@ describe('a name', () => {
   test('more of them than a head can hold are events', () => {
     const behavior = aBehavior();
     for (let n = 0; n < 1000; n += 1) expect(behavior.tool(`tool-number-${n}`)).toBe(true);
-    const listed = parseBehaviorHeaders(behavior.headers()).toolsCalled ?? [];
+    const listed = parseBehaviorHeaders(new Map(Object.entries(behavior.headers()))).toolsCalled ?? [];
     expect((behavior.headers()[TOOLS] ?? '').length).toBeLessThanOrEqual(4096);
     expect([listed.length > 100, listed.length + events.length]).toEqual([true, 1000]);
   });
@@ -207,7 +207,7 @@ describe('requests that interleave', () => {
       ids.map(async (id) => {
         const response = await fetch(`${url}/?id=${id}`);
         await response.text();
-        return parseBehaviorHeaders(Object.fromEntries(response.headers));
+        return parseBehaviorHeaders(new Map(response.headers));
       }),
     );
     expect(answers).toEqual(

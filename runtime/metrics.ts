@@ -40,17 +40,19 @@ export function createMetrics(): Metrics {
       };
     },
     histogram(name, help, buckets) {
-      const series = new Map<string, { labels: Labels; counts: number[]; sum: number; count: number }>();
+      const series = new Map<string, Series>();
       const lines = () => [...series.values()].flatMap((each) => histogramLines(name, buckets, each));
       families.push({ name, type: 'histogram', help, lines });
       return {
         observe: (value, labels = {}) => {
           const key = labelsText(labels);
-          const one = series.get(key) ?? { labels, counts: buckets.map(() => 0), sum: 0, count: 0 };
-          series.set(key, one);
-          buckets.forEach((bound, index) => {
-            if (value <= bound) one.counts[index] = (one.counts[index] ?? 0) + 1;
-          });
+          let one = series.get(key);
+          if (one === undefined) {
+            one = { labels, counts: buckets.map(() => 0), sum: 0, count: 0 };
+            series.set(key, one);
+          }
+          const bucket = buckets.findIndex((bound) => value <= bound);
+          if (bucket >= 0) one.counts[bucket] = (one.counts[bucket] ?? 0) + 1;
           one.sum += value;
           one.count += 1;
         },
@@ -71,15 +73,23 @@ export function createMetrics(): Metrics {
   };
 }
 
+interface Series {
+  labels: Labels;
+  /** For each bucket the values in it and in no smaller one. */
+  counts: number[];
+  sum: number;
+  count: number;
+}
+
 function histogramLines(
   name: string,
   buckets: readonly number[],
-  series: { labels: Labels; counts: readonly number[]; sum: number; count: number },
+  { labels, counts, sum, count }: Series,
 ): string[] {
-  const { labels, counts, sum, count } = series;
   const bucket = (le: string, value: number) => `${name}_bucket${labelsText({ ...labels, le })} ${value}`;
+  let below = 0;
   return [
-    ...buckets.map((bound, index) => bucket(String(bound), counts[index] ?? 0)),
+    ...buckets.map((bound, index) => bucket(String(bound), (below += counts[index] ?? 0))),
     bucket('+Inf', count),
     `${name}_sum${labelsText(labels)} ${sum}`,
     `${name}_count${labelsText(labels)} ${count}`,
@@ -87,9 +97,13 @@ function histogramLines(
 }
 
 function labelsText(labels: Labels): string {
-  const pairs = Object.entries(labels).map(([name, value]) => `${name}="${escaped(value)}"`);
-  return pairs.length === 0 ? '' : `{${pairs.join(',')}}`;
+  let pairs = '';
+  for (const name of Object.keys(labels))
+    pairs += `${pairs === '' ? '' : ','}${name}="${escaped(labels[name] ?? '')}"`;
+  return pairs === '' ? '' : `{${pairs}}`;
 }
 
-const escaped = (value: string): string =>
-  value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n');
+function escaped(value: string): string {
+  if (!/[\\"\n]/.test(value)) return value;
+  return value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n');
+}

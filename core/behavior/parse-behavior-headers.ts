@@ -15,15 +15,13 @@ const MAX_NAME_LENGTH = 500;
 
 /**
  * Reads the behavioral headers of a response head or of its trailers.
- * @param headers by lower-case name; a header that came several times as an array or joined by commas
+ * @param headers by lower-case name; one that came several times joined by commas
  */
-export function parseBehaviorHeaders(
-  headers: Readonly<Record<string, string | readonly string[] | undefined>>,
-): Behavior {
+export function parseBehaviorHeaders(headers: ReadonlyMap<string, string>): Behavior {
   const behavior: Behavior = {};
-  const guardrails = headers[GUARDRAILS_HEADER];
-  const tools = headers[TOOLS_HEADER];
-  const confirmed = joined(headers[CONFIRMED_HEADER]).trim().toLowerCase();
+  const guardrails = headers.get(GUARDRAILS_HEADER);
+  const tools = headers.get(TOOLS_HEADER);
+  const confirmed = headers.get(CONFIRMED_HEADER)?.trim().toLowerCase();
   if (guardrails !== undefined) behavior.guardrailsInvoked = namesIn(guardrails);
   if (tools !== undefined) behavior.toolsCalled = namesIn(tools);
   // Anything else than the two words is not reported: it must not pass for a confirmation, nor for a refusal.
@@ -49,15 +47,11 @@ export function hasBehavior(behavior: Behavior): boolean {
 }
 
 /** A header that is present with an empty value is a fact: nothing was invoked. */
-function namesIn(value: string | readonly string[]): string[] {
+function namesIn(value: string): string[] {
   const names = new Set<string>();
-  for (const each of joined(value).split(',')) {
+  for (const each of value.split(',')) {
     const name = cut(each.trim(), MAX_NAME_LENGTH);
     if (name !== '' && names.size < MAX_NAMES) names.add(name);
   }
   return [...names];
-}
-
-function joined(value: string | readonly string[] | undefined): string {
-  return typeof value === 'string' ? value : (value ?? []).join(',');
 }

@@ -34,7 +34,9 @@ function memoryOf({ spec: { memory } }: Manifest): DeclaredMemory {
 
 /** The builtin engine: the denial reasons, sorted, as an engine with the generated Rego gives them. */
 export function evaluate(policy: Policy, input: PolicyInput): DenialReason[] {
-  return policy.rules.flatMap(({ rule, denies }) => (denies(input) ? [rule.reason] : []));
+  const reasons: DenialReason[] = [];
+  for (const { rule, denies } of policy.rules) if (denies(input)) reasons.push(rule.reason);
+  return reasons;
 }
 
 /** What the rules compare with. */

@@ -15,9 +15,16 @@ export interface TokenPrice {
   output: number;
 }
 
+const DAY_MS = 86_400_000;
+
+/** Asked several times for each request, and nearly always about the same day. */
+let lastDay = { index: NaN, text: '' };
+
 /** The UTC day of an instant, YYYY-MM-DD. */
 export function dayOf(at: Date): string {
-  return at.toISOString().slice(0, 10);
+  const index = Math.floor(at.getTime() / DAY_MS);
+  if (index !== lastDay.index) lastDay = { index, text: at.toISOString().slice(0, 10) };
+  return lastDay.text;
 }
 
 export function emptyDay(at: Date): DayTotals {

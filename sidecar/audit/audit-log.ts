@@ -60,7 +60,8 @@ export class AuditLog {
   /** Takes a request in at its arrival, so that an event that comes early finds it. */
   arrive({ requestId, method, target }: Arrival): Recording {
     const { clock, withQuery, chatPath } = this.#options;
-    const [path = ''] = target.split('?', 1);
+    const query = target.indexOf('?');
+    const path = query < 0 ? target : target.slice(0, query);
     const entry = this.ring.insert({
       requestId,
       timestamp: clock.now().toISOString(),
@@ -74,7 +75,7 @@ export class AuditLog {
       path,
       chatPath: chatPath(),
       startedAtMs: clock.monotonicMs(),
-      onComplete: (completed) => this.#completed(completed),
+      onComplete: this.#completed,
     });
   }
 
@@ -117,14 +118,14 @@ export class AuditLog {
     this.#window = subtractWindow(this.#window, window, this.#options.clock.now());
   }
 
-  #completed(entry: AuditEntry): void {
+  readonly #completed = (entry: AuditEntry): void => {
     if (entry.outcome !== undefined) this.outcomes[entry.outcome] += 1;
     const calls = callsOf(entry);
     if (entry.usage !== undefined && calls.length === 0) this.#withoutUsage += 1;
     this.#count(calls);
     this.journal.completed(entry);
     this.ring.complete(entry, this.journal.completions);
-  }
+  };
 
   #count(calls: readonly ModelCall[]): void {
     if (calls.length === 0) return;

@@ -1,5 +1,8 @@
 import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
 
+/** What is known of a request at its arrival. */
+type NewEntry = Pick<AuditEntry, 'requestId' | 'timestamp' | 'method' | 'path' | 'bytesIn' | 'bytesOut'>;
+
 /** The newest proxied requests, in memory. Insertion and lookup cost the same however full it is. */
 export class AuditRing {
   readonly #slots: (AuditEntry | undefined)[];
@@ -16,9 +19,10 @@ export class AuditRing {
   }
 
   /** Takes the entry in, under the next seq; the oldest one goes when there is no room. */
-  insert(entry: Omit<AuditEntry, 'seq'>): AuditEntry {
-    const numbered: AuditEntry = { seq: this.#nextSeq, ...entry };
-    const slot = this.#slotOf(this.#nextSeq);
+  insert({ requestId, timestamp, method, path, bytesIn, bytesOut }: NewEntry): AuditEntry {
+    const seq = this.#nextSeq;
+    const numbered: AuditEntry = { seq, requestId, timestamp, method, path, bytesIn, bytesOut };
+    const slot = this.#slotOf(seq);
     const overwritten = this.#slots[slot];
     if (overwritten !== undefined) this.#forget(overwritten);
     this.#slots[slot] = numbered;
