@@ -6,6 +6,7 @@ import { mendParser } from './mend-parser.ts';
 import {
   connectTimeoutOf,
   type Upstream,
+  type UpstreamControl,
   type UpstreamFailure,
   type UpstreamHandler,
   type UpstreamOptions,
@@ -40,7 +41,7 @@ export function createPooledUpstream(options: UpstreamOptions): Upstream {
   const prefix = options.url.pathname.replace(/\/$/, '');
   return {
     send({ method, path, headers, body }, handler) {
-      pool.dispatch({ method, path: prefix + path, headers, body }, handlerFor(handler));
+      pool.dispatch({ method, path: prefix + path, headers, body }, new PooledExchange(handler));
     },
     close: () => pool.destroy(),
   };
@@ -51,27 +52,59 @@ const unconnected = new WeakSet<Error>();
 /** Errors of sockets that had answered before: the agent may just have closed them while they were idle. */
 const ofUsedSockets = new WeakSet<Error>();
 
-function handlerFor(handler: UpstreamHandler): Dispatcher.DispatchHandler {
-  let hasAnswered = false;
-  return {
-    onRequestStart: (controller) =>
-      handler.onStart({
-        abort: () => controller.abort(new errors.RequestAbortedError()),
-        pause: () => controller.pause(),
-        resume: () => controller.resume(),
-      }),
-    onResponseStarted: () => {
-      hasAnswered = true;
-    },
-    onResponseStart: (controller, status, _headers, message) => {
-      const raw = asStrings(controller.rawHeaders);
-      if (status < 200) handler.onInformation(status, raw);
-      else handler.onHead(status, message ?? '', raw);
-    },
-    onResponseData: (_controller, chunk) => handler.onData(chunk),
-    onResponseEnd: (controller) => handler.onEnd(asStrings(controller.rawTrailers)),
-    onResponseError: (_controller, error) => handler.onError({ kind: kindOf(error, hasAnswered), error }),
-  };
+/** One request in undici's words, made without a closure of its own: there is one for each request. */
+class PooledExchange implements Dispatcher.DispatchHandler, UpstreamControl {
+  readonly #handler: UpstreamHandler;
+  #controller: Dispatcher.DispatchController | null = null;
+  #hasAnswered = false;
+
+  constructor(handler: UpstreamHandler) {
+    this.#handler = handler;
+  }
+
+  abort(): void {
+    this.#controller?.abort(new errors.RequestAbortedError());
+  }
+
+  pause(): void {
+    this.#controller?.pause();
+  }
+
+  resume(): void {
+    this.#controller?.resume();
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    this.#handler.onStart(this);
+  }
+
+  onResponseStarted(): void {
+    this.#hasAnswered = true;
+  }
+
+  onResponseStart(
+    { rawHeaders }: Dispatcher.DispatchController,
+    status: number,
+    _headers: unknown,
+    message = '',
+  ): void {
+    const raw = asStrings(rawHeaders);
+    if (status < 200) this.#handler.onInformation(status, raw);
+    else this.#handler.onHead(status, message, raw);
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#handler.onData(chunk);
+  }
+
+  onResponseEnd({ rawTrailers }: Dispatcher.DispatchController): void {
+    this.#handler.onEnd(asStrings(rawTrailers));
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.#handler.onError({ kind: kindOf(error, this.#hasAnswered), error });
+  }
 }
 
 function kindOf(error: Error, hasAnswered: boolean): UpstreamFailure['kind'] {
@@ -86,5 +119,7 @@ function kindOf(error: Error, hasAnswered: boolean): UpstreamFailure['kind'] {
 /** Header bytes as the characters that Node writes them back as. */
 function asStrings(raw: Dispatcher.DispatchController['rawHeaders']): string[] {
   if (!Array.isArray(raw)) return [];
-  return raw.map((part) => (typeof part === 'string' ? part : part.toString('latin1')));
+  const texts: string[] = [];
+  for (const part of raw) texts.push(typeof part === 'string' ? part : part.toString('latin1'));
+  return texts;
 }
