@@ -6,6 +6,7 @@ import type { AuditLog } from '../audit/audit-log.ts';
 import type { Recording } from '../audit/recording.ts';
 import type { PolicyDesk, Verdict } from '../policy/policy-desk.ts';
 import { answerViolation, VIOLATIONS_HEADER, violationsValue } from '../policy/violation-answer.ts';
+import { AnswerWriter, type Source } from './answer-writer.ts';
 import type { Framed } from './framing.ts';
 import {
   pairsOf,
@@ -21,7 +22,7 @@ import {
 } from './headers.ts';
 import type { OutageLog } from './outage-log.ts';
 import { answerProblem, writeProblem, type ProblemAnswer } from './problem-answer.ts';
-import { RequestBody } from './request-body.ts';
+import { bodyThatCame, RequestBody } from './request-body.ts';
 import { RestOfAnswer } from './rest-of-answer.ts';
 import {
   ANSWERS,
@@ -72,17 +73,16 @@ const IDEMPOTENT: ReadonlySet<string> = new Set([
 const LINGER_MS = 5_000;
 
 /** One request on its way to the agent and back. */
-export class Exchange implements UpstreamHandler {
+export class Exchange implements UpstreamHandler, Source {
   readonly #context: ProxyContext;
   readonly #input: ExchangeInput;
   readonly #recording: Recording;
   readonly #outgoing: UpstreamRequest;
+  readonly #writer: AnswerWriter;
   #control: UpstreamControl | null = null;
   #hasRetried = false;
   #isOver = false;
   #isClosed = false;
-  #hasWritten = false;
-  #isPaused = false;
   #isBroken = false;
   #overheadMs = 0;
   /** What came while the policy engine is asked about the head; null: it is not. */
@@ -98,7 +98,6 @@ export class Exchange implements UpstreamHandler {
     this.#context = context;
     this.#input = input;
     this.#recording = context.audit.arrive({ requestId, method, target: framed.path });
-    const recording = this.#recording;
     this.#outgoing = {
       method,
       path: framed.path,
@@ -108,10 +107,11 @@ export class Exchange implements UpstreamHandler {
         remoteAddress: request.socket.remoteAddress ?? 'unknown',
         proto: 'http',
       }),
-      body: framed.body === 'none' ? null : new RequestBody(request, (count) => recording.bytesIn(count)),
+      body: null,
       chunked: framed.body === 'chunked',
       trailers: () => requestTrailers(request.rawTrailers),
     };
+    this.#writer = new AnswerWriter(response, this);
     response.on('close', this.#closed);
     // A pipelined request whose turn has not come has no part in its connection yet, and is not told of its end.
     if (response.socket === null) request.socket.setMaxListeners(0).once('close', this.#closed);
@@ -120,6 +120,14 @@ export class Exchange implements UpstreamHandler {
 
   /** `arrivedAtMs`: on the clock that does not jump. */
   start(arrivedAtMs: number): void {
+    if (this.#input.framed.body === 'none') this.#send(arrivedAtMs);
+    // Its body is read in this turn of the event loop, but after its head.
+    else process.nextTick(() => this.#send(arrivedAtMs));
+  }
+
+  #send(arrivedAtMs: number): void {
+    if (this.#isOver) return;
+    this.#outgoing.body = this.#takeBody();
     this.#context.upstream.send(this.#outgoing, this);
     this.#overheadMs = this.#context.clock.monotonicMs() - arrivedAtMs;
   }
@@ -127,6 +135,24 @@ export class Exchange implements UpstreamHandler {
   /** Its answer is out, whole. */
   get isAnswered(): boolean {
     return this.#input.response.writableFinished;
+  }
+
+  /** A short body that came with its head needs no stream: it goes on with its head, in one write. */
+  #takeBody(): UpstreamRequest['body'] {
+    const { request, framed } = this.#input;
+    if (framed.body === 'none') return null;
+    const whole = framed.body === 'sized' ? bodyThatCame(request) : null;
+    if (whole === null) return new RequestBody(request, (count) => this.#recording.bytesIn(count));
+    this.#recording.bytesIn(whole.length);
+    return whole;
+  }
+
+  pause(): void {
+    this.#control?.pause();
+  }
+
+  resume(): void {
+    this.#control?.resume();
   }
 
   onStart(control: UpstreamControl): void {
@@ -182,7 +208,7 @@ export class Exchange implements UpstreamHandler {
     this.#held = null;
     passOn(final);
     for (const go of held) go();
-    if (!this.#isPaused) this.#control?.resume();
+    if (!this.#writer.isFull) this.#control?.resume();
   }
 
   #decide(head: Head, verdict: Verdict | null): void {
@@ -208,11 +234,7 @@ export class Exchange implements UpstreamHandler {
       this.onError({ kind: 'broken', error: error as Error });
       return;
     }
-    // A head whose body does not come with it (server-sent events) must not wait for one. Not flushHeaders(), which
-    // writes UTF-8: header bytes above ASCII would arrive as two.
-    process.nextTick(() => {
-      if (!this.#hasWritten && !this.#isOver) response.write('', 'latin1');
-    });
+    this.#writer.flushSoon();
   }
 
   /** The client gets the denial; the agent has acted all the same. */
@@ -227,22 +249,13 @@ export class Exchange implements UpstreamHandler {
   }
 
   onData(chunk: Buffer): void {
-    const { response } = this.#input;
     if (this.#held !== null) {
       this.#held.push(() => this.onData(chunk));
       return;
     }
     this.#rest?.take(chunk);
     if (this.#isOver) return;
-    this.#hasWritten = true;
-    if (!response.write(chunk) && !this.#isPaused) {
-      this.#isPaused = true;
-      this.#control?.pause();
-      response.once('drain', () => {
-        this.#isPaused = false;
-        this.#control?.resume();
-      });
-    }
+    this.#writer.write(chunk);
     this.#recording.chunk(chunk);
   }
 
@@ -254,7 +267,6 @@ export class Exchange implements UpstreamHandler {
     }
     this.#rest?.end();
     if (this.#isOver) return;
-    this.#hasWritten = true;
     if (rawTrailers.length > 0) {
       const { headers, platform } = responseTrailers(rawTrailers);
       this.#recording.trailers(platform);
@@ -264,7 +276,7 @@ export class Exchange implements UpstreamHandler {
         void policy.review(entry).then(() => audit.changed(entry));
       if (headers.length > 0) response.addTrailers(pairsOf(headers));
     }
-    response.end();
+    this.#writer.end();
   }
 
   onError(failure: UpstreamFailure): void {

@@ -101,6 +101,10 @@ class PlainExchange {
       outgoing.end();
       return;
     }
+    if (Buffer.isBuffer(body)) {
+      outgoing.end(body);
+      return;
+    }
     body.on('data', (chunk: Buffer) => {
       if (outgoing.write(chunk)) return;
       body.pause();

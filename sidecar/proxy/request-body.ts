@@ -46,3 +46,8 @@ export class RequestBody extends Readable {
     if (!this.#request.readableEnded) this.destroy(new Error('the client went away'));
   };
 }
+
+/** The body if all of it came with its head; null: it is still to come. */
+export function bodyThatCame(request: IncomingMessage): Buffer | null {
+  return request.complete ? (request.read() as Buffer | null) : null;
+}

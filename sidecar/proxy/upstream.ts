@@ -7,8 +7,8 @@ export interface UpstreamRequest {
   method: string;
   path: string;
   headers: string[];
-  /** null: there is none. */
-  body: Readable | null;
+  /** null: there is none. A buffer is all of it. */
+  body: Readable | Buffer | null;
   /** The body has no length ahead of it, so the head must not wait for it and trailers may follow it. */
   chunked: boolean;
   /** Trailers of the body, asked for after its end. */
