@@ -13,7 +13,7 @@ export function auditText(result: AuditResult, sidecar: string | null, paint: Pa
     ...result.packs.map((pack) => packText(pack, result, paint)),
     pendingText(result, sidecar, paint),
     suppressionText(result.suppressions, paint),
-    listText('declared, not checked by anything', result.declaredNotChecked, paint),
+    listText('declared, not checked', result.declaredNotChecked, paint),
     listText(
       'packs not audited',
       PACKS.filter((pack) => !result.packs.includes(pack)),

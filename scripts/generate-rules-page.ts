@@ -1,5 +1,3 @@
-import type { Tier } from '../core/audit/rule.ts';
-import { RULES } from '../core/audit/rules.ts';
 import { POINTS, SEVERITIES } from '../core/gap/finding.ts';
 import { barOf } from '../core/gap/grade.ts';
 import { GAP_RULES } from '../core/gap/rules.ts';
@@ -8,24 +6,13 @@ import { markdownTable } from './markdown-table.ts';
 
 const GRADES = ['A', 'B', 'C', 'D'] as const;
 
-/** What a rule's tier asks for. */
-const TIERS: Readonly<Record<Tier, string>> = {
-  D: 'declared: the manifest says it',
-  P: 'probed: a check of it passes',
-  B: 'behavioral: it was observed in requests that passed',
-  X: 'external: a proof record of it was submitted',
-};
-
 /** `docs/reference/rules.md`. */
 export function rulesReferencePage(): string {
   const points = SEVERITIES.map((severity) => `${severity} ${POINTS[severity]}`).join(', ');
   const grades = GRADES.map((grade) => `${grade} from ${barOf(grade)}`).join(', ');
-  const tiers = Object.entries(TIERS)
-    .map(([tier, words]) => `- **${tier}** ${words}\n`)
-    .join('');
   return `# Rules
 
-<!-- Made by scripts/generate.ts from core/gap/, core/policy/rules.ts and core/audit/rules.ts. Do not edit. -->
+<!-- Made by scripts/generate.ts from core/gap/ and core/policy/rules.ts. Do not edit. -->
 
 ## Gap
 
@@ -47,16 +34,8 @@ pii-detector, and a call of a destructive tool without a word on confirmation wa
 
 ## Compliance rules
 
-Any of these rules may carry a proof, submitted to the sidecar or the control plane ([routes](routes.md)). This version has
-no command that scores them; an unexpired proof of \`EVAL-01\` takes the issue \`evaluated\` out of the gap.
-
-The tier says what shows that a rule is kept:
-
-${tiers}
-${markdownTable(
-  ['Rule', 'Pack', 'Severity', 'Tier'],
-  RULES.map(({ id, pack, severity, tier }) => [`\`${id}\``, pack, severity, tier]),
-)}`;
+[A page of their own](compliance.md) has the rules that \`platform audit\` scores and that proofs are submitted for.
+`;
 }
 
 function policyTable(): string {

@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { manifestReferencePage } from './generate-manifest-page.ts';
 import { annotationsReferencePage } from './generate-annotations-page.ts';
 import { publishedSchema, validatorModule } from './generate-manifest-validator.ts';
+import { complianceReferencePage } from './generate-compliance-page.ts';
 import { rulesReferencePage } from './generate-rules-page.ts';
 import { chartResourceDefinition, observationReferencePage } from './generate-observation-page.ts';
 
@@ -21,6 +22,7 @@ const GENERATED: Generated[] = [
   { file: 'docs/reference/annotations.md', content: annotationsReferencePage },
   { file: 'docs/reference/agentobservation.md', content: observationReferencePage },
   { file: 'docs/reference/rules.md', content: rulesReferencePage },
+  { file: 'docs/reference/compliance.md', content: complianceReferencePage },
   // Helm reads no file outside its chart.
   { file: 'helm/agent-compliance/files/agentobservations.yaml', content: chartResourceDefinition },
   {

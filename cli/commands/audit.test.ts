@@ -56,7 +56,7 @@ describe('platform audit', () => {
     );
     expect(output).toContain('  [D] SEC-LLM-03  medium    prompts.system is a $file: reference\n');
     expect(output.match(/^ {2}\[[DPBX ]\] /gm)).toHaveLength(27);
-    expect(output).toContain('declared, not checked by anything\n  spec.prompts\n');
+    expect(output).toContain('declared, not checked\n  spec.prompts\n');
     expect(output).not.toContain('proved  ');
     expect(output).toContain(
       '[D] declared  [P] probed  [B] observed  [X] proved from outside  [ ] violated\n',
