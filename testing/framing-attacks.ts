@@ -375,3 +375,15 @@ export const UPGRADES: Attack[] = [
     ['a Connection without an upgrade', get(UPGRADE)],
   ]),
 ];
+
+export const EXPECTATIONS: Attack[] = [
+  ...refused(417, [['one that nobody knows', sized(CL, 'Expect: 200-ok')]]),
+  ...refused(400, [
+    ['of a request with two Hosts', sized(CL, 'Expect: 100-continue', 'Host: other.example')],
+    ['of a length beside chunks', chunked(CL, TE, 'Expect: 100-continue')],
+  ]),
+  ...passed({ method: 'POST', body: 'hello' }, [
+    ['met here', sized(CL, 'Expect: 100-continue')],
+    ['met here, of chunks', chunked(TE, 'Expect: 100-Continue')],
+  ]).map((attack) => ({ ...attack, statuses: [100, 200, 200] })),
+];

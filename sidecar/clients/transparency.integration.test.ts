@@ -287,7 +287,11 @@ describe.each(MODES)('whatever an agent answers, in mode %s', (mode) => {
           startLine: `${one.method} ${one.target} HTTP/1.1`,
           headers: sorted(one.asks),
           body: isRead ? request.chunks.join('') : '',
-          trailers: request.framing === 'chunked' ? request.trailers : [],
+          // The one of the names above that a request may not have there.
+          trailers:
+            request.framing === 'chunked'
+              ? request.trailers.filter(([name]) => name.toLowerCase() !== 'content-type')
+              : [],
         },
       ]);
     });

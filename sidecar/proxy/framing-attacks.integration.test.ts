@@ -5,6 +5,7 @@ import {
   AGENT,
   CHUNKING,
   CODINGS,
+  EXPECTATIONS,
   HOSTS,
   LENGTHS,
   LINES,
@@ -91,6 +92,7 @@ async function speak(port: number, bytes: string, pieces: number): Promise<strin
     ['lines and headers', LINES],
     ['chunks', CHUNKING],
     ['upgrades', UPGRADES],
+    ['expectations', EXPECTATIONS],
   ])('%s:', (_group, attacks) => {
     test.each(attacks.map((attack) => [attack.title, attack] as const))('%s', async (_title, attack) => {
       await suffer(attack);

@@ -15,6 +15,7 @@ const CORPUS = [
   ...attacks.LINES,
   ...attacks.CHUNKING,
   ...attacks.UPGRADES,
+  ...attacks.EXPECTATIONS,
 ].filter(({ bytes }) => bytes.length < 1_000);
 /** Of the honest ones, most stay readable after a little harm. */
 const [HONEST, HOSTILE] = [true, false].map((isHonest) =>
@@ -147,7 +148,7 @@ async function speak(port: number, wire: string, pieces: number): Promise<string
       for (const { requestId, statusCode } of entries.values())
         if (statusCode === 200) expect(ids).toContain(requestId);
       counts.passed += seen.filter(({ status }) => status === 200).length;
-      counts.refused += answers.filter((text) => / (400|405|413|431|501|505) /.test(text)).length;
+      counts.refused += answers.filter((text) => / (400|405|413|417|431|501|505) /.test(text)).length;
     });
     await fc.assert(property, { numRuns: RUNS, seed: SEED });
     expect(counts.passed).toBeGreaterThan(50);

@@ -166,7 +166,31 @@ function addValue(map: Map<string, string>, name: string, value: string): void {
   map.set(name, known === undefined ? value : `${known},${value}`);
 }
 
-/** Trailers of a request, without what a client must not say. */
+/**
+ * What says where a request goes, where it ends, who sent it and what its body is belongs before the body (RFC 9110
+ * section 6.5.1): an agent that merges trailers into the head would believe what nobody looked at.
+ */
+const NEVER_A_TRAILER: ReadonlySet<string> = new Set([
+  'authorization',
+  'content-encoding',
+  'content-length',
+  'content-range',
+  'content-type',
+  'cookie',
+  'expect',
+  'forwarded',
+  'host',
+  'max-forwards',
+  'range',
+  'trailer',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-proto',
+]);
+
+/** Trailers of a request, without what a client must not say there. */
 export function requestTrailers(raw: HeaderList): string[] {
-  return withoutOwn(raw, false).headers;
+  return pairsOf(withoutOwn(raw, false).headers)
+    .filter(([name]) => !NEVER_A_TRAILER.has(name.toLowerCase()))
+    .flat();
 }

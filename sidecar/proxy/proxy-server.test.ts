@@ -229,7 +229,7 @@ describe('what comes before and after an answer', () => {
     expect(await completedEntry(rig)).toMatchObject({ toolsCalled: ['pay'] });
   });
 
-  test('trailers of a request pass, without the product’s own', async () => {
+  test('trailers of a request pass, without the product’s own and what must come before a body', async () => {
     let seen: unknown;
     rig = await startRig((request, response) => {
       request.resume().on('end', () => {
@@ -239,7 +239,7 @@ describe('what comes before and after an answer', () => {
     });
     await askRaw(
       rig.port,
-      'POST / HTTP/1.1\r\nHost: a\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n4\r\nbody\r\n0\r\nX-Sum: 42\r\nX-Platform-User-Confirmed: true\r\n\r\n',
+      'POST / HTTP/1.1\r\nHost: a\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n4\r\nbody\r\n0\r\nX-Sum: 42\r\nX-Platform-User-Confirmed: true\r\nHost: b\r\nAuthorization: x\r\nCookie: x\r\nX-Forwarded-For: 10.0.0.1\r\n\r\n',
     );
     expect(seen).toEqual({ 'x-sum': '42' });
   });

@@ -52,8 +52,17 @@ export async function startProxyServer(
   // Headers beyond the limit would be dropped without a word; their size is limited anyway.
   server.maxHeadersCount = 0;
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
-    if (frame(lineOf(request)).ok) response.writeContinue();
+    if (newest.get(request.socket) !== null && frame(lineOf(request)).ok) response.writeContinue();
     onRequest(request, response);
+  });
+  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+    if (newest.get(request.socket) === null) return;
+    newest.set(request.socket, null);
+    answerProblem(response, {
+      status: 417,
+      detail: 'the only expectation met here is 100-continue',
+      close: true,
+    });
   });
   /** Node gives the bare socket away though an earlier request of it may still wait for its answer, or be refused. */
   const isFree = (socket: Duplex): boolean => {
