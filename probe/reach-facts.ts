@@ -1,9 +1,15 @@
 import { parseAddress, type HostPort } from '../core/facts/address.ts';
-import { modelCheckId, reachTargets, type ReachTarget } from '../core/facts/declared.ts';
+import {
+  modelCheckId,
+  reachTargets,
+  type DeclaredAddress,
+  type ReachTarget,
+} from '../core/facts/declared.ts';
 import type { Facts, Reach } from '../core/facts/facts.ts';
 import type { CheckCategory } from '../core/health/health.ts';
 import { categoryOf } from '../core/health/summarize.ts';
 import type { Manifest } from '../core/manifest/manifest.ts';
+import { commandReach } from './command.ts';
 import { mcpReach } from './mcp.ts';
 import { modelReach } from './model.ts';
 import { pingOf } from './ping-of.ts';
@@ -30,7 +36,9 @@ type Probe = Promise<readonly [string, Reach]>;
 /** `facts.reach`: everything that the manifest says the agent connects to, asked in parallel. Never rejects. */
 export async function reachFacts(input: ReachInput): Promise<Facts['reach']> {
   const targets = reachTargets(input.manifest).filter(
-    ({ id, address }) => address.known && !input.leaveOut?.includes(categoryOf(id) ?? 'service'),
+    ({ id, address }) =>
+      (address.known || (input.speaksProtocols === true && address.command !== undefined)) &&
+      !input.leaveOut?.includes(categoryOf(id) ?? 'service'),
   );
   const probes = targets.map(async (target): Probe => [target.id, await reachOf(target, input)]);
   if (input.asksModel === true) probes.push(...modelProbes(input));
@@ -47,7 +55,7 @@ function modelProbes({ manifest, sources, signal }: ReachInput): Probe[] {
 
 async function reachOf({ id, address }: ReachTarget, input: ReachInput): Promise<Reach> {
   const { sources, signal } = input;
-  if (!address.known) return { state: 'unknown', reason: address.reason };
+  if (!address.known) return startOf(address, sources);
   const { value, port, type, timeoutSeconds, transport } = address;
   const resolved = await resolveReference(value, sources);
   if (!resolved.ok) return { state: 'unknown', reason: resolved.reason };
@@ -64,4 +72,16 @@ async function reachOf({ id, address }: ReachTarget, input: ReachInput): Promise
     signal,
     ping: input.speaksProtocols === true ? pingOf(resolved.value, type) : null,
   });
+}
+
+/** Nothing is started; only the process that would start it knows whether it could. */
+async function startOf(
+  address: DeclaredAddress & { known: false },
+  sources: ReferenceSources,
+): Promise<Reach> {
+  const { command, reason } = address;
+  if (command === undefined) return { state: 'unknown', reason };
+  const resolved = await resolveReference(command, sources);
+  if (!resolved.ok) return { state: 'unknown', reason: resolved.reason };
+  return commandReach(resolved.value, sources.env?.['PATH']);
 }

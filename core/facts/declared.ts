@@ -21,8 +21,8 @@ export type DeclaredAddress =
       timeoutSeconds?: number;
       transport?: 'sse' | 'http';
     }
-  /** There is nothing to connect to, and why. */
-  | { known: false; reason: string };
+  /** There is nothing to connect to, and why; `command` starts it, and may be a reference. */
+  | { known: false; reason: string; command?: string };
 
 const NO_ADDRESS: DeclaredAddress = { known: false, reason: 'the manifest gives it no address' };
 
@@ -99,7 +99,9 @@ function mcpTargets(manifest: Manifest): ReachTarget[] {
     const reason = isProcess
       ? 'a stdio server is started by the agent and has no address'
       : 'the manifest gives it no address';
-    return { id, path, address: { known: false, reason } };
+    const { command } = server;
+    if (!isProcess || command === undefined) return { id, path, address: { known: false, reason } };
+    return { id, path: `${path}.command`, address: { known: false, reason, command } };
   });
 }
 

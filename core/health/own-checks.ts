@@ -107,8 +107,10 @@ function modelChecks(manifest: Manifest, facts: Facts, waiting: Prerequisites): 
 
 function reachChecks(manifest: Manifest, facts: Facts, waiting: Prerequisites): Check[] {
   return reachTargets(manifest).map(({ id, path, address }) => {
-    if (!address.known) return made(id, skip(address.reason));
-    const reach = facts.reach.get(id) ?? { state: 'unknown', reason: 'it was not probed' };
+    const reach: Reach = facts.reach.get(id) ?? {
+      state: 'unknown',
+      reason: address.known ? 'it was not probed' : address.reason,
+    };
     const remediation = 'Check that it runs, and that the address in the manifest is right.';
     return made(id, outcomeOf(reach, { needs: waiting.get(path), remediation }));
   });
