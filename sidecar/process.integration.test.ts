@@ -1,8 +1,8 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import { connect, type AddressInfo, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
@@ -57,6 +57,21 @@ async function freePort(): Promise<number> {
   const { port } = server.address() as AddressInfo;
   await new Promise((resolve) => server.close(resolve));
   return port;
+}
+
+interface Speaker {
+  text: () => string;
+  isClosed: () => boolean;
+}
+
+/** A client that says these bytes and listens until the other side closes. */
+function speak(url: string, bytes: string): Speaker {
+  let text = '';
+  let isClosed = false;
+  const socket = connect(Number(new URL(url).port), '127.0.0.1', () => socket.write(bytes));
+  socket.setEncoding('latin1').on('data', (chunk: string) => (text += chunk));
+  socket.on('close', () => (isClosed = true)).on('error', () => undefined);
+  return { text: () => text, isClosed: () => isClosed };
 }
 
 async function startGood(): Promise<Run & { proxy: string; control: string }> {
@@ -210,5 +225,45 @@ describe('SIGTERM', () => {
     finish!();
     expect(await (await answer).text()).toBe('finished');
     expect(await started.exit()).toBe(0);
+  });
+
+  test('leaves open streams and WebSockets alone, closes idle connections, takes no new one, and ends when the last has', async () => {
+    const started = await startGood();
+    let stream: ServerResponse | null = null;
+    let socket: Socket | null = null;
+    agent.removeAllListeners('request');
+    agent.on('request', (request, response) => {
+      if (request.url === '/quick') return void response.end('ok');
+      stream = response;
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: 1\n\n');
+    });
+    agent.once('upgrade', (_request, switched: Socket) => {
+      socket = switched;
+      switched.write('HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
+    });
+    const idle = speak(started.proxy, 'GET /quick HTTP/1.1\r\nHost: a\r\n\r\n');
+    const events = speak(started.proxy, 'GET /events HTTP/1.1\r\nHost: a\r\n\r\n');
+    const frames = speak(
+      started.proxy,
+      'GET /frames HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n',
+    );
+    await until(() => idle.text().endsWith('ok') && events.text().includes('data: 1'), 'the answers');
+    await until(() => frames.text().startsWith('HTTP/1.1 101 '), 'the switch');
+    expect(idle.isClosed()).toBe(false);
+    started.child.kill('SIGTERM');
+    await until(() => idle.isClosed(), 'the end of the idle connection');
+    expect((await fetch(`${started.control}/readyz`)).status).toBe(503);
+    await expect(fetch(`${started.proxy}/quick`)).rejects.toThrow('fetch failed');
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    stream!.write('data: 2\n\n');
+    socket!.write('a frame');
+    await until(() => events.text().includes('data: 2') && frames.text().endsWith('a frame'), 'what follows');
+    stream!.end();
+    await until(() => events.isClosed(), 'the end of the stream’s connection');
+    expect(events.text()).toMatch(/\r\n0\r\n\r\n$/);
+    expect(started.child.exitCode).toBeNull();
+    socket!.end();
+    expect(await started.exit()).toBe(0);
+    expect(frames.isClosed()).toBe(true);
   });
 });
