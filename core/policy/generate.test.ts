@@ -40,7 +40,9 @@ describe('the generated files', () => {
       'policy.rego': `# Made by \`platform generate-policy\` from the manifest of an agent. Do not edit.
 package platform.agent["3d_agent"]
 
-deny := set()
+import data.platform.agent["3d_agent"].config
+
+deny contains reason if some reason in config.always
 `,
       'data.json': `{
   "platform": {
@@ -58,6 +60,8 @@ package platform.agent_test["3d_agent"]
 import data.platform.agent["3d_agent"] as policy
 
 test_nothing_is_denied if count(policy.deny) == 0 with input as {"request_type": "llm_call"}
+
+test_nothing_is_denied_but_what_always_is if policy.deny == {"x"} with policy.config as {"always": ["x"]}
 `,
     });
   });

@@ -26,13 +26,13 @@ export function policyFilesOf(manifest: Manifest): PolicyFiles {
 
 function policyText(manifest: Manifest): string {
   const name = packageOf(manifest.metadata.name);
-  const texts = rulesOf(manifest).map(({ rule }) => rule.rego);
+  const rules = rulesOf(manifest).map(({ rule }) => rule.rego);
+  const texts = rules.length === 0 ? [NO_RULES] : rules;
   return document([
     `${GENERATED_MARK}\npackage ${name}`,
     // The strict compiler refuses an import that nothing uses.
     ...(texts.some((text) => text.includes('config.')) ? [`import data.${name}.config`] : []),
-    // Without it an agent without rules could not be told from one whose rules are not loaded.
-    ...(texts.length === 0 ? ['deny := set()'] : texts),
+    ...texts,
   ]);
 }
 
@@ -47,8 +47,14 @@ function testText(manifest: Manifest): string {
   ]);
 }
 
-const NO_RULES_TEST =
-  'test_nothing_is_denied if count(policy.deny) == 0 with input as {"request_type": "llm_call"}';
+/**
+ * Without any, an agent without rules could not be told from one whose rules are not loaded. A rule that adds to the set,
+ * and not the empty set itself, so that rules of the reader's own may add to it too. No generated data has the key.
+ */
+const NO_RULES = 'deny contains reason if some reason in config.always';
+const NO_RULES_TEST = `test_nothing_is_denied if count(policy.deny) == 0 with input as {"request_type": "llm_call"}
+
+test_nothing_is_denied_but_what_always_is if policy.deny == {"x"} with policy.config as {"always": ["x"]}`;
 
 function document(blocks: readonly string[]): string {
   return `${blocks.join('\n\n')}\n`;

@@ -203,6 +203,31 @@ const title = reason === undefined ? 'the real policy engine' : `the real policy
     });
   });
 
+  test.each([['with'], ['without']])(
+    'takes rules of one’s own beside those of a manifest %s rules',
+    async (kind) => {
+      const reasons = kind === 'with' ? (['pii_detector_not_invoked'] as const) : [];
+      const manifest = plainManifest('own-rules', reasons);
+      const [generated = ''] = await write(`own-${kind}`, [manifest]);
+      const own = join(scratch, `own-${kind}-beside`);
+      await mkdir(own);
+      await writeFile(
+        join(own, 'own.rego'),
+        'package platform.agent.own_rules\n\ndeny contains "after_hours" if input.tokens_today > 5\n',
+      );
+      await stands([generated, own]);
+      const engine = await startOpa([generated, own]);
+      try {
+        const input: PolicyInput = { agent_name: 'own-rules', request_type: 'llm_call', tokens_today: 6 };
+        const body = JSON.stringify({ input });
+        const answer = await fetch(`${engine.url}${denyPathOf('own-rules')}`, { method: 'POST', body });
+        expect(await answer.json()).toEqual({ result: ['after_hours', ...reasons] });
+      } finally {
+        await engine.close();
+      }
+    },
+  );
+
   test('keeps agents in one engine apart, the one without rules included', async () => {
     const strict = { ...plainManifest('strict', ['daily_token_limit_exceeded']) };
     const costControls = { maxTokensPerDay: 5 };

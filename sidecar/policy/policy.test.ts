@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import type { RequestListener } from 'node:http';
 import { connect } from 'node:net';
@@ -402,6 +404,16 @@ describe('with an engine over HTTP', () => {
     client.destroy();
     expect(await entry()).toMatchObject({ outcome: 'failOpen', aborted: true });
   });
+});
+
+test('every metric that the page about enforcement names is there from the start', async () => {
+  await start({}, reporting({}));
+  const page = readFileSync(join(import.meta.dirname, '../../docs/guide/enforcement.md'), 'utf8');
+  const named = new Set([...page.matchAll(/platform_sidecar_\w+/g)].map(([name]) => name));
+  expect(named.size).toBeGreaterThan(5);
+  const metrics = await (await rig.control('/metrics')).text();
+  const served = new Set([...metrics.matchAll(/^# TYPE (\w+)/gm)].map(([, name]) => name));
+  expect([...named].filter((name) => !served.has(name))).toEqual([]);
 });
 
 describe('the gap report', () => {
