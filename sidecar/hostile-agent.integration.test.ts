@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
 import type { RequestListener } from 'node:http';
 import type { Check } from '../core/health/health.ts';
 import { GOOD_ANSWERS, NO_REPORTS, SLOW_NO_REPORTS, written } from '../testing/hostile-answers.ts';
@@ -260,6 +261,31 @@ describe('capabilities', () => {
     expect((await shownGap(body)).filter((property) => property !== 'model.apiKey')).toEqual(issues);
     await expectWell();
   });
+});
+
+test('whatever JSON it gives on every route, each report is one and the sidecar stays', async () => {
+  const status = fc.constantFrom('pass', 'fail', 'skip');
+  const kind = fc.constantFrom('tool:pay', 'env:A', 'model:openai/gpt-5', 'agent:upstream', '__proto__:x');
+  const check = fc.record({ id: fc.oneof(kind, fc.string()), status: fc.oneof(status, fc.jsonValue()) });
+  const report = fc.record({
+    agentName: fc.oneof(fc.string(), fc.jsonValue()),
+    timestamp: fc.constantFrom('2026-03-01T10:00:00Z', 0, ''),
+    status: fc.oneof(fc.string(), fc.jsonValue()),
+    checks: fc.oneof(fc.array(fc.oneof(check, fc.jsonValue())), fc.jsonValue()),
+    tools: fc.oneof(fc.array(fc.jsonValue()), fc.jsonValue()),
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.oneof(report, fc.jsonValue()), async (value) => {
+      answer((_request, response) => response.end(JSON.stringify(value)));
+      const shown = await look();
+      expect(['agent-sdk', 'manifest-static']).toContain(shown.gap.source);
+      expect(new Set(sourcesOf(shown).slice(0, 3)).size).toBe(1);
+      expect(shown.ready.checks.map(({ id }) => id)).toContain('agent:upstream');
+      expect(new Set(shown.ready.checks.map(({ id }) => id)).size).toBe(shown.ready.checks.length);
+    }),
+    { numRuns: 150 },
+  );
+  await expectWell();
 });
 
 describe('a usage report', () => {
