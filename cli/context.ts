@@ -10,6 +10,8 @@ export interface CliContext {
   color: boolean;
   /** Asks the person at the terminal; null: there is nobody to ask. */
   ask: Ask | null;
+  /** All of standard input; absent: there is none. */
+  stdin?: () => Promise<Uint8Array>;
 }
 
 /** One question with the answer that an empty line means; rejects when the person ends the input. */

@@ -1,4 +1,5 @@
 import { createInterface } from 'node:readline/promises';
+import { buffer } from 'node:stream/consumers';
 import type { Ask } from './context.ts';
 import { runCommandLine } from './program.ts';
 
@@ -28,6 +29,7 @@ async function main(): Promise<void> {
     now: () => new Date(),
     color: process.stdout.isTTY && !process.env['NO_COLOR'],
     ask: isTerminal ? ask : null,
+    stdin: () => buffer(process.stdin),
   });
   process.exitCode = exitCode;
   process.stdout.write(output);

@@ -44,6 +44,7 @@ export function causeOf(error: unknown): string {
     case 'EISDIR':
       return 'it is a folder';
     case 'ENOTDIR':
+    case 'EEXIST':
       return 'a part of its path is no folder';
     case 'EACCES':
     case 'EPERM':

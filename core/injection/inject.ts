@@ -80,11 +80,10 @@ function keepOtherResources(container: Container, before: Pod): Container {
 export function uninject(pod: Pod): Pod {
   const injected = parseInjected(pod.metadata);
   if (!injected) return pod;
-  return {
-    ...pod,
-    ...(pod.metadata && { metadata: plainMetadata(pod.metadata, injected) }),
-    spec: plainSpec(pod.spec, injected),
-  };
+  const { metadata, ...rest } = pod;
+  const plain = plainMetadata(metadata ?? {}, injected);
+  const spec = plainSpec(pod.spec, injected);
+  return Object.keys(plain).length > 0 ? { ...pod, metadata: plain, spec } : { ...rest, spec };
 }
 
 function plainMetadata(metadata: PodMetadata, injected: Injected): PodMetadata {

@@ -122,10 +122,15 @@ export function parseReview(body: unknown): ParsedReview {
   if (request.uid === '') return { ok: false, problem: 'AdmissionReview.request.uid is empty' };
   const about = { uid: request.uid, namespace: request.namespace ?? '', dryRun: request.dryRun ?? false };
   if (!isPodCreation(request)) return { ok: true, review: { ...about, pod: null } };
-  const wrongPod = mismatch(request.object, pod, 'AdmissionReview.request.object');
+  const wrongPod = podProblem(request.object, 'AdmissionReview.request.object');
   return wrongPod === null
     ? { ok: true, review: { ...about, pod: request.object as Pod } }
     : { ok: false, problem: wrongPod };
+}
+
+/** The first field of a pod that injection could not rely on, as a sentence; null when there is none. */
+export function podProblem(value: unknown, path: string): string | null {
+  return mismatch(value, pod, path);
 }
 
 function isPodCreation({ operation, kind, subResource }: RawReview['request']): boolean {

@@ -34,17 +34,7 @@ function patchObjects(before: JsonObject, after: JsonObject, path: string): Patc
  * in place, the rest is removed from the back or added in order. A sidecar put in front is one operation so.
  */
 function patchLists(before: readonly unknown[], after: readonly unknown[], path: string): PatchOperation[] {
-  let start = 0;
-  while (start < before.length && start < after.length && isEqual(before[start], after[start])) start += 1;
-  let end = 0;
-  while (
-    end < before.length - start &&
-    end < after.length - start &&
-    isEqual(before[before.length - 1 - end], after[after.length - 1 - end])
-  )
-    end += 1;
-  const old = before.slice(start, before.length - end);
-  const now = after.slice(start, after.length - end);
+  const { start, old, now } = commonEnds(before, after);
   const shared = Math.min(old.length, now.length);
   const operations: PatchOperation[] = [];
   for (let index = 0; index < shared; index += 1)
@@ -56,8 +46,29 @@ function patchLists(before: readonly unknown[], after: readonly unknown[], path:
   return operations;
 }
 
+/** What two lists do not share: equal items at both ends are left out. */
+export function commonEnds(
+  before: readonly unknown[],
+  after: readonly unknown[],
+): { start: number; old: readonly unknown[]; now: readonly unknown[] } {
+  let start = 0;
+  while (start < before.length && start < after.length && isEqual(before[start], after[start])) start += 1;
+  let end = 0;
+  while (
+    end < before.length - start &&
+    end < after.length - start &&
+    isEqual(before[before.length - 1 - end], after[after.length - 1 - end])
+  )
+    end += 1;
+  return {
+    start,
+    old: before.slice(start, before.length - end),
+    now: after.slice(start, after.length - end),
+  };
+}
+
 /** Equality of JSON values; the order of keys says nothing. */
-function isEqual(a: unknown, b: unknown): boolean {
+export function isEqual(a: unknown, b: unknown): boolean {
   return patchBetween(a, b).length === 0;
 }
 

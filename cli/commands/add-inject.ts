@@ -1,0 +1,180 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { InvalidArgumentError, Option, type Command } from 'commander';
+import { ANNOTATIONS, type AnnotationRow } from '../../core/injection/annotations.ts';
+import { parseQuantity } from '../../core/injection/quantity.ts';
+import type { InjectionSettings } from '../../core/injection/settings.ts';
+import { VERSION } from '../../runtime/version.ts';
+import { injectFiles, uninjectFiles } from './inject.ts';
+import type { CliContext } from '../context.ts';
+import type { Rendered } from '../rendered.ts';
+import { httpUrl } from '../option-values.ts';
+import { readCauseOf } from '../source-files.ts';
+
+type Finish = (rendered: Rendered) => void;
+
+interface InjectFlags {
+  agentName?: string;
+  image: string;
+  imagePullPolicy: InjectionSettings['imagePullPolicy'];
+  engine: 'builtin' | 'opa' | 'none';
+  opaImage?: string;
+  mode: InjectionSettings['mode'];
+  logLevel: InjectionSettings['logLevel'];
+  cpuRequest: string;
+  cpuLimit: string;
+  memoryRequest: string;
+  memoryLimit: string;
+  platformUrl?: URL;
+  caFile?: string;
+  heartbeatSeconds: number;
+  output?: string;
+  json?: true;
+}
+
+/** What an annotation accepts, the option for every workload does too. */
+const like =
+  <T>(row: AnnotationRow<T>) =>
+  (raw: string): T => {
+    const read = row.read(raw);
+    if (!read.ok) throw new InvalidArgumentError(`It is not ${row.allowed}.`);
+    return read.value;
+  };
+
+function seconds(raw: string): number {
+  if (/^\d{2,4}$/.test(raw) && Number(raw) >= 10 && Number(raw) <= 3600) return Number(raw);
+  throw new InvalidArgumentError('It is not an integer from 10 to 3600.');
+}
+
+export function addInject(program: Command, context: CliContext, finish: Finish): void {
+  const command = program
+    .command('inject')
+    .summary('put the sidecar into the workloads of manifests')
+    .description(
+      'Puts the sidecar into Deployments, StatefulSets, DaemonSets, ReplicaSets, Jobs, CronJobs, Pods and Lists, as the injector in a cluster does. Everything else, and every comment, stays as it is.',
+    )
+    .argument('<paths...>', 'files, folders with .yaml, .yml and .json files, or - for standard input');
+  for (const option of injectOptions()) command.addOption(option);
+  command
+    .option('--output <path>', 'write to a file, or for several inputs to a folder')
+    .option('--json', 'print {injected, skipped, refused, passed, files[]}')
+    .addHelpText('after', INJECT_HELP)
+    .action(async (paths: string[], flags: InjectFlags) => {
+      const settings = settingsOf(flags, command, context);
+      finish(await injectFiles(paths, settings, { ...flags, json: flags.json === true }, context));
+    });
+}
+
+/** What an installation in a cluster says in the values of its chart. */
+function injectOptions(): Option[] {
+  const read = <T>(flags: string, text: string, row: AnnotationRow<T>): Option =>
+    new Option(flags, text).argParser(like(row));
+  const choice = (flags: string, text: string, [first, ...others]: string[]): Option =>
+    new Option(flags, text).choices([first ?? '', ...others]).default(first);
+  return [
+    read('--agent-name <name>', "the agent's name (default: the workload's)", ANNOTATIONS.agentName),
+    read('--image <image>', 'the sidecar', ANNOTATIONS.image).default(`agent-compliance/sidecar:${VERSION}`),
+    choice('--image-pull-policy <policy>', 'of what is added', ['IfNotPresent', 'Always', 'Never']),
+    choice('--engine <engine>', 'what evaluates policy', ['builtin', 'opa', 'none']),
+    read('--opa-image <image>', 'Open Policy Agent, for --engine opa', ANNOTATIONS.image),
+    choice('--mode <mode>', 'of workloads that say none', ['track', 'enforce', 'off']),
+    choice('--log-level <level>', 'of the sidecar', ['info', 'error', 'warn', 'debug']),
+    read('--cpu-request <quantity>', 'of the sidecar', ANNOTATIONS.cpuRequest).default('25m'),
+    read('--cpu-limit <quantity>', 'of the sidecar', ANNOTATIONS.cpuLimit).default('1'),
+    read('--memory-request <quantity>', 'of the sidecar', ANNOTATIONS.memoryRequest).default('96Mi'),
+    read('--memory-limit <quantity>', 'of the sidecar', ANNOTATIONS.memoryLimit).default('192Mi'),
+    new Option('--platform-url <url>', 'the control plane; without it there are no heartbeats').argParser(
+      httpUrl,
+    ),
+    new Option('--ca-file <file>', "PEM certificates that the control plane's is checked against"),
+    new Option('--heartbeat-seconds <n>', 'between two heartbeats').argParser(seconds).default(30),
+  ];
+}
+
+const INJECT_HELP = `
+Examples:
+  $ platform inject deployment.yaml | kubectl apply -f -
+  $ helm template my-chart | platform inject - --mode enforce | kubectl apply -f -
+  $ platform inject manifests --output injected --json
+
+A workload's annotations, such as platform.io/agent-port, win over the options; platform.io/inject: "false" leaves it out.
+Where a workload is refused nothing is written, so that none is applied without its sidecar.
+
+Exit codes: 0 written; 1 a workload was refused, or an input is not readable.`;
+
+export function addUninject(program: Command, context: CliContext, finish: Finish): void {
+  program
+    .command('uninject')
+    .summary('take the sidecar out of the workloads of manifests')
+    .description('Takes out what inject, or the injector in a cluster, put into workloads.')
+    .argument('<paths...>', 'files, folders with .yaml, .yml and .json files, or - for standard input')
+    .option('--output <path>', 'write to a file, or for several inputs to a folder')
+    .option('--json', 'print {uninjected, skipped, refused, passed, files[]}')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  $ platform uninject injected.yaml
+  $ kubectl get deployment chat -o yaml | platform uninject - | kubectl apply -f -
+
+Exit codes: 0 written; 1 a workload was refused, or an input is not readable.`,
+    )
+    .action(async (paths: string[], flags: { output?: string; json?: true }) =>
+      finish(await uninjectFiles(paths, { ...flags, json: flags.json === true }, context)),
+    );
+}
+
+/** Options that are fine alone and wrong together end the command. */
+function settingsOf(flags: InjectFlags, command: Command, { cwd }: CliContext): InjectionSettings {
+  for (const [request, limit] of [
+    ['cpuRequest', 'cpuLimit'],
+    ['memoryRequest', 'memoryLimit'],
+  ] as const)
+    if ((parseQuantity(flags[request]) ?? 0) > (parseQuantity(flags[limit]) ?? 0))
+      command.error(
+        `error: the ${request.replace('R', ' r')} ${flags[request]} is over the limit ${flags[limit]}`,
+      );
+  if (flags.caFile !== undefined && flags.platformUrl === undefined)
+    command.error('error: --ca-file wants --platform-url');
+  if ((flags.opaImage !== undefined) !== (flags.engine === 'opa'))
+    command.error(
+      'error: --engine opa and --opa-image go together, with an image such as openpolicyagent/opa:1.22.0-static',
+    );
+  const { cpuRequest, cpuLimit, memoryRequest, memoryLimit } = flags;
+  const settings = {
+    image: flags.image,
+    imagePullPolicy: flags.imagePullPolicy,
+    allowedImages: [],
+    resources: { cpuRequest, cpuLimit, memoryRequest, memoryLimit },
+    logLevel: flags.logLevel,
+    engine:
+      flags.opaImage === undefined
+        ? (flags.engine as 'builtin' | 'none')
+        : { image: flags.opaImage, resources: ENGINE_RESOURCES },
+    mode: flags.mode,
+    minimumMode: 'off' as const,
+    heartbeatSeconds: flags.heartbeatSeconds,
+    controlPlaneUrl: flags.platformUrl?.href.replace(/\/$/, '') ?? null,
+    version: VERSION,
+  };
+  const configHash = createHash('sha256').update(JSON.stringify(settings)).digest('hex').slice(0, 12);
+  return {
+    ...settings,
+    configHash,
+    ca: flags.caFile === undefined ? null : certificates(flags.caFile, command, cwd),
+  };
+}
+
+const ENGINE_RESOURCES = { cpuRequest: '10m', cpuLimit: '500m', memoryRequest: '96Mi', memoryLimit: '192Mi' };
+
+function certificates(file: string, command: Command, cwd: string): string {
+  let text: string;
+  try {
+    text = readFileSync(resolve(cwd, file), 'utf8');
+  } catch (error) {
+    return command.error(`error: --ca-file ${file}: ${readCauseOf(error)}`);
+  }
+  if (text.includes('-----BEGIN CERTIFICATE-----')) return text;
+  return command.error(`error: --ca-file ${file}: holds no PEM certificate`);
+}

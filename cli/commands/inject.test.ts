@@ -1,0 +1,311 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parse, parseAllDocuments } from 'yaml';
+import type { Pod } from '../../core/injection/pod.ts';
+import { runCommandLine } from '../program.ts';
+import type { Rendered } from '../rendered.ts';
+
+let cwd: string;
+beforeEach(() => {
+  cwd = mkdtempSync(join(tmpdir(), 'cli-inject-'));
+});
+afterEach(() => rmSync(cwd, { recursive: true, force: true }));
+
+function platform(args: string[], stdin?: string | Uint8Array): Promise<Rendered> {
+  const bytes = typeof stdin === 'string' ? new TextEncoder().encode(stdin) : stdin;
+  return runCommandLine(args, {
+    env: {},
+    cwd,
+    now: () => new Date(0),
+    color: false,
+    ask: null,
+    ...(bytes && { stdin: () => Promise.resolve(bytes) }),
+  });
+}
+
+const write = (name: string, text: string): void => {
+  mkdirSync(join(cwd, name, '..'), { recursive: true });
+  writeFileSync(join(cwd, name), text);
+};
+const read = (name: string): string => readFileSync(join(cwd, name), 'utf8');
+
+const deployment = (name: string, more = ''): string => `# ${name}
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: ${name}
+spec:
+  template:
+    metadata:
+      labels: {app: ${name}}
+    spec:${more}
+      containers:
+        - name: agent
+          ports:
+            - name: http
+              containerPort: 8000
+`;
+const SERVICE = 'apiVersion: v1\nkind: Service\nmetadata:\n  name: chat # same\n';
+const HOST_NETWORK = '\n      hostNetwork: true';
+
+const templateOf = (text: string): Pod => (parse(text) as { spec: { template: Pod } }).spec.template;
+const sidecarOf = (pod: Pod) => pod.spec.initContainers?.find(({ name }) => name === 'platform-sidecar');
+const envOf = (pod: Pod): Record<string, string | undefined> =>
+  Object.fromEntries((sidecarOf(pod)?.env ?? []).map(({ name, value }) => [name, value]));
+
+describe('inject', () => {
+  test('prints the workload with its sidecar, and says on standard error what became of each document', async () => {
+    write('chat.yaml', `${deployment('chat')}---\n${SERVICE}`);
+    const { output, errors, exitCode } = await platform(['inject', 'chat.yaml']);
+    expect([errors, exitCode]).toEqual([
+      'chat.yaml[1] Deployment/chat: injected: agent chat\nchat.yaml[2] Service/chat: no workload: passed through\n',
+      0,
+    ]);
+    expect(output.startsWith('# chat\n')).toBe(true);
+    expect(output.endsWith(`---\n${SERVICE}`)).toBe(true);
+    const pod = parseAllDocuments(output)[0]?.toJS() as { spec: { template: Pod } };
+    expect(sidecarOf(pod.spec.template)?.ports?.[0]).toEqual({
+      name: 'http',
+      containerPort: 4000,
+      protocol: 'TCP',
+    });
+    // Without a control plane nobody is told anything, so there is no token to tell it with.
+    expect(Object.keys(envOf(pod.spec.template))).not.toContain('PLATFORM_URL');
+    expect(pod.spec.template.spec.volumes?.map(({ name }) => name)).toEqual([
+      'platform-manifest',
+      'platform-noapi',
+    ]);
+  });
+
+  test('reads standard input, and uninject gives it back byte for byte', async () => {
+    const text = `${deployment('chat')}---\n${SERVICE}`;
+    const { output } = await platform(['inject', '-'], text);
+    expect(await platform(['uninject', '-'], output)).toEqual({
+      output: text,
+      errors: '-[1] Deployment/chat: uninjected\n-[2] Service/chat: no workload: passed through\n',
+      exitCode: 0,
+    });
+  });
+
+  test('reads folders and those below them in order, and writes the same tree', async () => {
+    write('in/b/two.yml', deployment('two'));
+    write('in/a.yaml', deployment('one'));
+    write('in/note.txt', 'no manifest');
+    write('in/.hidden/x.yaml', 'a: [');
+    const { output, errors, exitCode } = await platform(['inject', 'in', '--output', 'out']);
+    expect([output, exitCode]).toEqual(['', 0]);
+    expect(errors).toBe(
+      'in/a.yaml[1] Deployment/one: injected: agent one\nin/b/two.yml[1] Deployment/two: injected: agent two\n',
+    );
+    expect(sidecarOf(templateOf(read('out/a.yaml')))).toBeDefined();
+    expect(sidecarOf(templateOf(read('out/b/two.yml')))).toBeDefined();
+    const joined = await platform(['inject', 'in']);
+    expect(parseAllDocuments(joined.output)).toHaveLength(2);
+  });
+
+  test('writes a single input to the file that is named, its own too', async () => {
+    write('chat.yaml', deployment('chat'));
+    expect(await platform(['inject', 'chat.yaml', '--output', 'chat.yaml'])).toMatchObject({
+      output: '',
+      exitCode: 0,
+    });
+    expect(sidecarOf(templateOf(read('chat.yaml')))).toBeDefined();
+    expect(await platform(['uninject', 'chat.yaml', '--output', 'chat.yaml'])).toMatchObject({ exitCode: 0 });
+    expect(read('chat.yaml')).toBe(deployment('chat'));
+  });
+
+  test('writes nothing at all when one workload is refused', async () => {
+    write('good.yaml', deployment('good'));
+    write('bad.yaml', deployment('bad', HOST_NETWORK));
+    for (const more of [[], ['--output', 'out']]) {
+      const { output, errors, exitCode } = await platform(['inject', 'good.yaml', 'bad.yaml', ...more]);
+      expect([output, exitCode]).toEqual(['', 1]);
+      expect(errors).toContain(
+        'bad.yaml[1] Deployment/bad: refused: a pod with hostNetwork cannot be injected',
+      );
+      expect(errors).toContain('nothing was written, since a workload was refused\n');
+    }
+    expect(existsSync(join(cwd, 'out'))).toBe(false);
+  });
+
+  test('leaves out who says so', async () => {
+    const out = deployment('out').replace(
+      'labels:',
+      "annotations: {platform.io/inject: 'false'}\n      labels:",
+    );
+    const { output, errors, exitCode } = await platform(['inject', '-'], out);
+    expect([output, exitCode]).toEqual([out, 0]);
+    expect(errors).toBe('-[1] Deployment/out: skipped: annotation platform.io/inject is "false"\n');
+  });
+
+  test('--json reports every document, with the text unless it was written', async () => {
+    write('chat.yaml', `${deployment('chat')}---\n${SERVICE}`);
+    const report = JSON.parse((await platform(['inject', 'chat.yaml', '--json'])).output) as Record<
+      string,
+      unknown
+    >;
+    expect(report).toMatchObject({
+      injected: 1,
+      skipped: 0,
+      refused: 0,
+      passed: 1,
+      files: [
+        {
+          file: 'chat.yaml',
+          text: expect.stringContaining('platform-sidecar'),
+          documents: [
+            {
+              document: 1,
+              kind: 'Deployment',
+              name: 'chat',
+              namespace: '',
+              action: 'injected',
+              code: '',
+              message: 'agent chat',
+            },
+            { document: 2, kind: 'Service', action: 'passed', code: 'no-workload' },
+          ],
+        },
+      ],
+    });
+    const written = await platform(['inject', 'chat.yaml', '--json', '--output', 'out.yaml']);
+    expect(JSON.parse(written.output)).toMatchObject({ files: [{ file: 'chat.yaml', output: 'out.yaml' }] });
+    expect(written.output).not.toContain('"text"');
+    const refused = await platform(['inject', '-', '--json'], deployment('bad', HOST_NETWORK));
+    expect(refused.exitCode).toBe(1);
+    expect(JSON.parse(refused.output)).toMatchObject({
+      injected: 0,
+      refused: 1,
+      files: [{ documents: [{ action: 'refused', code: 'host-network' }] }],
+    });
+  });
+
+  test('options are those of an installation', async () => {
+    write('ca.pem', '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n');
+    const { output, errors } = await platform(
+      [
+        'inject',
+        '-',
+        '--agent-name',
+        'support',
+        '--image',
+        'mirror/sidecar:2',
+        '--image-pull-policy',
+        'Always',
+        '--engine',
+        'opa',
+        '--opa-image',
+        'mirror/opa:1',
+        '--mode',
+        'enforce',
+        '--log-level',
+        'debug',
+        '--cpu-request',
+        '50m',
+        '--cpu-limit',
+        '2',
+        '--memory-request',
+        '128Mi',
+        '--memory-limit',
+        '256Mi',
+        '--platform-url',
+        'https://platform.example',
+        '--ca-file',
+        'ca.pem',
+        '--heartbeat-seconds',
+        '60',
+      ],
+      deployment('chat'),
+    );
+    expect(errors).toBe('-[1] Deployment/chat: injected: agent support\n');
+    const pod = templateOf(output);
+    expect(pod.spec.initContainers?.map(({ name, image }) => [name, image])).toEqual([
+      ['platform-policy', 'mirror/sidecar:2'],
+      ['platform-opa', 'mirror/opa:1'],
+      ['platform-sidecar', 'mirror/sidecar:2'],
+    ]);
+    expect(envOf(pod)).toMatchObject({
+      AGENT_NAME: 'support',
+      POLICY_ENGINE: 'opa',
+      POLICY_URL: 'http://127.0.0.1:8181',
+      POLICY_PROXY_MODE: 'enforce',
+      LOG_LEVEL: 'debug',
+      PLATFORM_URL: 'https://platform.example',
+      PLATFORM_CA_FILE: '/var/run/secrets/platform.io/ca.crt',
+      HEARTBEAT_SECONDS: '60',
+    });
+    expect(sidecarOf(pod)).toMatchObject({
+      imagePullPolicy: 'Always',
+      resources: { requests: { cpu: '50m', memory: '128Mi' }, limits: { cpu: '2', memory: '256Mi' } },
+    });
+  });
+
+  test.each<[string, string[], string]>([
+    ['a quantity that is none', ['--memory-limit', 'lots'], 'It is not a memory quantity from 96Mi to 16Gi'],
+    ['a request over its limit', ['--cpu-request', '2'], 'the cpu request 2 is over the limit 1'],
+    ['an engine without its image', ['--engine', 'opa'], '--engine opa and --opa-image go together'],
+    ['an image without its engine', ['--opa-image', 'x'], '--engine opa and --opa-image go together'],
+    ['certificates for nobody', ['--ca-file', 'ca.pem'], '--ca-file wants --platform-url'],
+    [
+      'certificates that are not there',
+      ['--platform-url', 'https://x', '--ca-file', 'ca.pem'],
+      '--ca-file ca.pem: does not exist',
+    ],
+    [
+      'certificates that are none',
+      ['--platform-url', 'https://x', '--ca-file', 'in.yaml'],
+      '--ca-file in.yaml: holds no PEM certificate',
+    ],
+    ['no URL', ['--platform-url', 'ftp://x'], "option '--platform-url <url>' argument 'ftp://x' is invalid"],
+    ['too quick a heartbeat', ['--heartbeat-seconds', '9'], 'It is not an integer from 10 to 3600'],
+    [
+      'a name for two',
+      ['--agent-name', 'one', 'in.yaml'],
+      '--agent-name names one workload, and 2 would be injected',
+    ],
+    ['a file that is not there', ['none.yaml'], 'none.yaml: does not exist'],
+    ['a folder without manifests', ['empty'], 'empty: holds no .yaml, .yml or .json file'],
+    [
+      'two inputs for one place',
+      ['in.yaml', '--output', 'out'],
+      'out/in.yaml: two inputs would be written there',
+    ],
+    [
+      'an output that cannot be',
+      ['--output', 'in.yaml/x'],
+      'in.yaml/x: cannot be written: a part of its path is no folder',
+    ],
+  ])('says what is wrong with %s', async (_case, more, message) => {
+    write('in.yaml', deployment('chat'));
+    mkdirSync(join(cwd, 'empty'));
+    const { output, errors, exitCode } = await platform(['inject', 'in.yaml', ...more]);
+    expect(errors).toContain(message);
+    expect([output, exitCode]).toEqual(['', 1]);
+  });
+
+  test('bytes that are no text, and a terminal without input, are said', async () => {
+    expect(await platform(['inject', '-'], new Uint8Array([0xff, 0xfe]))).toMatchObject({
+      errors: '-: is no UTF-8 text\n',
+      exitCode: 1,
+    });
+    expect(await platform(['inject', '-'])).toMatchObject({
+      errors: '-: there is no standard input\n',
+      exitCode: 1,
+    });
+  });
+
+  test('a name with control characters cannot reach the terminal', async () => {
+    const text = deployment('x').replace('name: x', 'name: "x\\u001b[2J"');
+    expect((await platform(['inject', '-'], text)).errors).not.toContain('\u001b');
+  });
+});
+
+test('uninject says what is not injected, and leaves it', async () => {
+  expect(await platform(['uninject', '-'], deployment('chat'))).toEqual({
+    output: deployment('chat'),
+    errors: '-[1] Deployment/chat: skipped: is not injected\n',
+    exitCode: 0,
+  });
+});

@@ -1,0 +1,89 @@
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { basename, join, relative, resolve } from 'node:path';
+import type { CliContext } from './context.ts';
+import { printable } from './rendered.ts';
+
+/** One text that a command works on. */
+export interface SourceFile {
+  /** As it was typed, or found under a folder that was; `-` is standard input. */
+  file: string;
+  /** Its place under an output folder. */
+  place: string;
+  text: string;
+}
+
+export type ReadSources =
+  /** `isOne`: a single file was typed, so that an output can be a file as well. */
+  { ok: true; sources: SourceFile[]; isOne: boolean } | { ok: false; problems: string[] };
+
+/** Reads files, whole folders (`.yaml`, `.yml` and `.json`, hidden ones not) and standard input. All problems at once. */
+export async function readSources(paths: readonly string[], context: CliContext): Promise<ReadSources> {
+  const sources: SourceFile[] = [];
+  const problems: string[] = [];
+  for (const path of paths) {
+    try {
+      const files = await filesOf(path, context);
+      if (files.length === 0) problems.push(`${printable(path)}: holds no .yaml, .yml or .json file`);
+      for (const file of files) {
+        const bytes =
+          file === '-'
+            ? await (context.stdin?.() ?? missingInput())
+            : await readFile(resolve(context.cwd, file));
+        sources.push({ file, place: placeOf(path, file), text: decode(bytes) });
+      }
+    } catch (error) {
+      problems.push(`${printable(path)}: ${readCauseOf(error)}`);
+    }
+  }
+  if (problems.length > 0) return { ok: false, problems };
+  const isOne = sources.length === 1 && sources[0]?.file === paths[0];
+  return { ok: true, sources, isOne };
+}
+
+function missingInput(): never {
+  throw new Error('there is no standard input');
+}
+
+async function filesOf(path: string, { cwd }: CliContext): Promise<string[]> {
+  if (path === '-' || !(await stat(resolve(cwd, path))).isDirectory()) return [path];
+  const entries = await readdir(resolve(cwd, path), { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => !entry.isDirectory() && /\.(?:ya?ml|json)$/.test(entry.name))
+    .map((entry) => relative(resolve(cwd, path), join(entry.parentPath, entry.name)))
+    .filter((file) => !file.split('/').some((part) => part.startsWith('.')))
+    .sort()
+    .map((file) => join(path, file));
+}
+
+function placeOf(path: string, file: string): string {
+  if (file === '-') return 'stdin.yaml';
+  return path === file ? basename(file) : relative(path, file);
+}
+
+function decode(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw new Error('is no UTF-8 text');
+  }
+}
+
+/** Why a file could not be read. */
+export function readCauseOf(error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException;
+  switch (code) {
+    case 'ENOENT':
+      return 'does not exist';
+    case 'EISDIR':
+      return 'is a folder';
+    case 'ENOTDIR':
+    case 'EEXIST':
+      return 'a part of its path is no folder';
+    case 'EACCES':
+    case 'EPERM':
+    case 'EROFS':
+      return 'permission denied';
+    default:
+      return code ?? message;
+  }
+}

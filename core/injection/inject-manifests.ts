@@ -1,0 +1,70 @@
+import { ANNOTATIONS } from './annotations.ts';
+import { changePods, type ChangedText, type PodChange } from './inject-text.ts';
+import { decide } from './decide.ts';
+import { inject, uninject } from './inject.ts';
+import { parseInjected } from './injected.ts';
+import { OWN_CONTAINERS } from './names.ts';
+import { podProblem } from './parse-review.ts';
+import { isEqual } from './patch.ts';
+import type { Pod } from './pod.ts';
+import type { InjectionSettings } from './settings.ts';
+import { podOfPlace, type PodPlace } from './workloads.ts';
+
+/**
+ * Every workload of a text with the sidecar, as the webhook would make its pods. Who asks for this opts in: a workload is
+ * left alone only when it says `platform.io/inject: "false"`.
+ * @param agentName the name of every agent in the text, in place of its workload's
+ */
+export function injectManifests(text: string, settings: InjectionSettings, agentName?: string): ChangedText {
+  return changePods(text, (place) => {
+    const pod = place.pod as unknown as Pod;
+    const wrong = wrongPod(place);
+    if (wrong) return wrong;
+    const wanted = pod.metadata?.annotations?.[ANNOTATIONS.inject.name] ?? 'true';
+    const decision = decide(
+      podOfPlace(place, pod, {
+        [ANNOTATIONS.inject.name]: wanted,
+        ...(agentName !== undefined && { [ANNOTATIONS.agentName.name]: agentName }),
+      }),
+      settings,
+    );
+    if (decision.action === 'refuse') return refusedBy(decision.refusals);
+    if (decision.action === 'skip')
+      return decision.code === 'not-opted-in'
+        ? skip('opted-out', `annotation ${ANNOTATIONS.inject.name} is "false"`)
+        : skip(decision.code, 'the pod mirrors a static pod of a node');
+    const changed = inject(pod, decision.plan, settings);
+    if (isEqual(pod, changed)) return skip('up-to-date', 'is injected already, by this version and settings');
+    const message = [`agent ${decision.plan.agentName}`, ...decision.warnings].join('; ');
+    return { action: 'change', pod: changed, message };
+  });
+}
+
+/** Every workload of a text without the sidecar, as it was before `injectManifests`. */
+export function uninjectManifests(text: string): ChangedText {
+  return changePods(text, (place) => {
+    const pod = place.pod as unknown as Pod;
+    const wrong = wrongPod(place);
+    if (wrong) return wrong;
+    if (parseInjected(pod.metadata)) return { action: 'change', pod: uninject(pod) };
+    const own = pod.spec.initContainers?.find(({ name }) => OWN_CONTAINERS.includes(name));
+    return own
+      ? refuse(
+          'no-record',
+          `has a container ${own.name}, but no annotation platform.io/injected that says what to undo`,
+        )
+      : skip('not-injected', 'is not injected');
+  });
+}
+
+const skip = (code: string, message: string): PodChange => ({ action: 'skip', code, message });
+const refuse = (code: string, message: string): PodChange => ({ action: 'refuse', code, message });
+
+function refusedBy(refusals: readonly { code: string; message: string }[]): PodChange {
+  return refuse(refusals[0]?.code ?? '', refusals.map(({ message }) => message).join('; '));
+}
+
+function wrongPod({ pod, path }: PodPlace): PodChange | null {
+  const problem = podProblem(pod, path.length === 0 ? 'pod' : path.join('.'));
+  return problem === null ? null : refuse('not-a-pod', problem);
+}

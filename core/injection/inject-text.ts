@@ -1,0 +1,207 @@
+import { isMap, isScalar, parseAllDocuments, visit, type Document } from 'yaml';
+import { changeMap, type JsonObject } from '../yaml-edit/edit-yaml.ts';
+import { styleOf } from '../yaml-edit/render.ts';
+import { TextEdits } from '../yaml-edit/text-edits.ts';
+import { isEqual } from './patch.ts';
+import { kindOf, podPlacesOf, type PodPlace } from './workloads.ts';
+
+/** What became of one workload, or of a document that has none. */
+export interface TextOutcome {
+  /** The document's place in the text, from 0. */
+  document: number;
+  kind: string;
+  name: string;
+  namespace: string;
+  action: 'changed' | 'skipped' | 'refused' | 'passed';
+  /** Why it was skipped or refused; `no-workload` of a document that is passed through. */
+  code: string;
+  message: string;
+}
+
+/** What is to become of one pod. */
+export type PodChange =
+  | { action: 'change'; pod: JsonObject; message?: string }
+  | { action: 'skip'; code: string; message: string }
+  | { action: 'refuse'; code: string; message: string };
+
+export interface ChangedText {
+  /** The text with every change made; the text as it was when something in it was refused. */
+  text: string;
+  outcomes: TextOutcome[];
+}
+
+interface Change {
+  place: PodPlace;
+  before: JsonObject;
+  after: JsonObject;
+}
+
+/**
+ * Changes the pods in a text of one or more YAML documents, or of JSON. What is not changed stays as it is, character
+ * for character: comments, order, quotes and empty lines.
+ */
+export function changePods(text: string, change: (place: PodPlace) => PodChange): ChangedText {
+  const documents = parseDocuments(text);
+  const broken = documents.flatMap((document, index) => problemOf(document, index));
+  if (broken.length > 0) return { text, outcomes: broken };
+  const outcomes: TextOutcome[] = [];
+  const changes: Change[][] = documents.map((document, index) => {
+    const object: unknown = withoutNulls(document.toJS());
+    const places = podPlacesOf(object);
+    if (places.length === 0 && object !== null)
+      outcomes.push(
+        outcomeOf(index, { kind: kindOf(object), name: nameOf(object), namespace: '' }, 'passed'),
+      );
+    return places.flatMap((place) => {
+      const result = change(place);
+      outcomes.push(outcomeOf(index, place, ACTIONS[result.action], result));
+      return result.action === 'change' ? [{ place, before: place.pod, after: result.pod }] : [];
+    });
+  });
+  if (outcomes.some(({ action }) => action === 'refused')) return { text, outcomes };
+  const changed = isJson(text) ? changedJson(text, changes.flat()) : changedYaml(text, documents, changes);
+  if (changed !== null) return { text: changed, outcomes };
+  const message = 'the text cannot be changed in place: write out the anchors and aliases of its workloads';
+  return {
+    text,
+    outcomes: outcomes.map((outcome) =>
+      outcome.action === 'changed'
+        ? { ...outcome, action: 'refused', code: 'text-unusual', message }
+        : outcome,
+    ),
+  };
+}
+
+const ACTIONS = { change: 'changed', skip: 'skipped', refuse: 'refused' } as const;
+
+function outcomeOf(
+  document: number,
+  { kind, name, namespace }: Pick<PodPlace, 'kind' | 'name' | 'namespace'>,
+  action: TextOutcome['action'],
+  { code = '', message = '' }: { code?: string; message?: string } = {},
+): TextOutcome {
+  const said = action === 'passed' ? { code: 'no-workload', message: 'no workload: passed through' } : {};
+  return { document, kind, name, namespace, action, code, message, ...said };
+}
+
+function nameOf(object: unknown): string {
+  const metadata = (object as { metadata?: { name?: unknown } } | null)?.metadata;
+  return typeof metadata?.name === 'string' ? metadata.name : '';
+}
+
+const parseDocuments = (text: string): Document.Parsed[] => {
+  const documents = parseAllDocuments(text, { keepSourceTokens: true, merge: true, prettyErrors: true });
+  return 'empty' in documents ? [] : documents;
+};
+
+function problemOf(document: Document.Parsed, index: number): TextOutcome[] {
+  const problem = document.errors[0]?.message.split('\n')[0]?.replace(/:$/, '') ?? strangeKey(document);
+  if (problem === null) return [];
+  const message = `not YAML: ${problem}`;
+  const about = { kind: '', name: '', namespace: '' };
+  return [outcomeOf(index, about, 'refused', { code: 'not-yaml', message })];
+}
+
+/** `{{ x }}` is a mapping whose key is a mapping: YAML, but none that anybody means. */
+function strangeKey(document: Document.Parsed): string | null {
+  let isStrange = false;
+  visit(document, {
+    Pair: (_key, { key }) => {
+      isStrange ||= !isScalar(key);
+      return isStrange ? visit.BREAK : undefined;
+    },
+  });
+  return isStrange ? 'a key is no text: is this a template that nobody filled in?' : null;
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** JSON has no comments to keep: it is written anew in its own indentation. */
+function changedJson(text: string, changes: readonly Change[]): string {
+  const [, indent = ''] = /^\s*[[{]\r?\n([ \t]+)/.exec(text) ?? [];
+  const ending = /\s*$/.exec(text)?.[0] ?? '';
+  const object: unknown = JSON.parse(text);
+  return JSON.stringify(withNulls(object, withChanges(withoutNulls(object), changes)), null, indent) + ending;
+}
+
+/** null: the text that came out does not say what it should, so it is better not written. */
+function changedYaml(
+  text: string,
+  documents: readonly Document.Parsed[],
+  changes: readonly (readonly Change[])[],
+): string | null {
+  const edits = new TextEdits(text, styleOf(text));
+  documents.forEach((document, index) => {
+    for (const { place, before, after } of changes[index] ?? []) {
+      const node = document.getIn(place.path, true);
+      if (isMap(node)) changeMap(edits, node, before, after);
+    }
+  });
+  const made = edits.made();
+  const again = parseDocuments(made);
+  const isRight =
+    again.length === documents.length &&
+    again.every(
+      (document, index) =>
+        document.errors.length === 0 &&
+        isEqual(
+          withoutNulls(document.toJS()),
+          withChanges(withoutNulls(documents[index]?.toJS()), changes[index] ?? []),
+        ),
+    );
+  return isRight ? made : null;
+}
+
+function withChanges(object: unknown, changes: readonly Change[]): unknown {
+  return changes.reduce((changed, { place, after }) => withValueAt(changed, place.path, after), object);
+}
+
+function withValueAt(object: unknown, path: readonly (string | number)[], value: unknown): unknown {
+  const [key, ...rest] = path;
+  if (key === undefined) return value;
+  if (Array.isArray(object))
+    return object.map((item: unknown, index) => (index === key ? withValueAt(item, rest, value) : item));
+  const members = object as JsonObject;
+  return { ...members, [key]: withValueAt(members[key], rest, value) };
+}
+
+/** A member that is null means the same as one that is absent. */
+function withoutNulls(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNulls);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([, member]) => member !== null)
+      .map(([key, member]) => [key, withoutNulls(member)]),
+  );
+}
+
+/** The members that were null before, in their places among those that a changed value has. */
+function withNulls(before: unknown, after: unknown): unknown {
+  if (Array.isArray(before) && Array.isArray(after))
+    return after.map(
+      (item: unknown): unknown => before.find((old) => isEqual(withoutNulls(old), item)) ?? item,
+    );
+  if (!isObject(before) || !isObject(after)) return after;
+  const names = Object.keys(before);
+  const entries = Object.entries(after).map(([key, value]): [string, unknown] => [
+    key,
+    withNulls(before[key], value),
+  ]);
+  for (const [index, name] of names.entries()) {
+    if (before[name] !== null || Object.hasOwn(after, name)) continue;
+    const previous = entries.findIndex(([key]) => key === names[index - 1]);
+    entries.splice(previous + 1, 0, [name, null]);
+  }
+  return Object.fromEntries(entries);
+}
+
+const isObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -1,0 +1,71 @@
+import type { Pod } from './pod.ts';
+
+/** A pod, or the template of pods, inside an object of Kubernetes. */
+export interface PodPlace {
+  /** Where it is in the document. */
+  path: readonly (string | number)[];
+  kind: string;
+  /** Empty: none yet. */
+  name: string;
+  namespace: string;
+  /** The pod as injection takes it: not looked at further than that it is an object. */
+  pod: Record<string, unknown>;
+}
+
+/** Where each kind has its pod, by kind and API group. */
+const PLACES: Readonly<Record<string, readonly string[]>> = {
+  'Pod.': [],
+  'Deployment.apps': ['spec', 'template'],
+  'StatefulSet.apps': ['spec', 'template'],
+  'DaemonSet.apps': ['spec', 'template'],
+  'ReplicaSet.apps': ['spec', 'template'],
+  'Job.batch': ['spec', 'template'],
+  'CronJob.batch': ['spec', 'jobTemplate', 'spec', 'template'],
+};
+
+type JsonObject = Record<string, unknown>;
+
+const isObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const text = (value: unknown): string => (typeof value === 'string' ? value : '');
+
+/** The kind of an object, for whoever reads a report. */
+export function kindOf(object: unknown): string {
+  return isObject(object) ? text(object['kind']) : '';
+}
+
+/** The pods of a document: one for a workload, all those of a List, none for anything else. */
+export function podPlacesOf(object: unknown, path: readonly (string | number)[] = []): PodPlace[] {
+  if (!isObject(object)) return [];
+  const [kind, apiVersion] = [text(object['kind']), text(object['apiVersion'])];
+  if (kind === 'List' && apiVersion === 'v1' && Array.isArray(object['items']))
+    return object['items'].flatMap((item, index) => podPlacesOf(item, [...path, 'items', index]));
+  const group = apiVersion.includes('/') ? apiVersion.slice(0, apiVersion.indexOf('/')) : '';
+  const place = PLACES[`${kind}.${group}`];
+  if (!place) return [];
+  const pod = place.reduce<unknown>((inner, key) => (isObject(inner) ? inner[key] : undefined), object);
+  const metadata = isObject(object['metadata']) ? object['metadata'] : {};
+  return [
+    {
+      path: [...path, ...place],
+      kind,
+      name: text(metadata['name']),
+      namespace: text(metadata['namespace']),
+      pod: isObject(pod) ? pod : {},
+    },
+  ];
+}
+
+/** The pod as the webhook would see it, made by its workload and opted in. */
+export function podOfPlace({ kind, name }: PodPlace, pod: Pod, annotations: Record<string, string>): Pod {
+  const owner = { apiVersion: '', kind, name, uid: '', controller: true };
+  return {
+    ...pod,
+    metadata: {
+      ...pod.metadata,
+      ...(kind !== 'Pod' && name !== '' && { ownerReferences: [owner] }),
+      annotations: { ...pod.metadata?.annotations, ...annotations },
+    },
+  };
+}
