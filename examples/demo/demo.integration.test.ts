@@ -106,6 +106,10 @@ describe('make demo', () => {
     expect(audit).toEqual([expect.objectContaining({ requestId: expect.any(String) })]);
     expect(ownGap).toMatchObject({ source: 'agent-sdk', grade: 'F' });
     expect(ready).toMatchObject({ status: 'ready', source: 'agent-sdk' });
+    const command = /^ {2}node (dist\/cli\/main\.js audit .*)$/m.exec(output.stdout)?.[1] ?? '';
+    const scores = await run(process.execPath, command.split(' '), { cwd: join(MAIN, '../../..') });
+    expect(scores.stdout).toMatch(/^misbehaving 2\.1\.0\n {2}declared .*\n {2}proved {4}\d\d\/100 F /);
+    expect(scores.stdout).toContain('  [B] SEC-LLM-01 ');
     demo.kill('SIGINT');
     expect([await exited, output.stderr]).toEqual([0, '']);
     expect(await leftBehind()).toMatchObject({ listening: [], files: [] });

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { Children } from './children.ts';
 import { differences, type Seen } from './expectations.ts';
 import { register, startFleet, type DemoAgent, type Fleet } from './fleet.ts';
-import { curlLines, fleetTable, paletteFor, reasonLines } from './present.ts';
+import { fleetTable, paletteFor, reasonLines, tryLines } from './present.ts';
 import { sendTraffic } from './traffic.ts';
 import { waitFor } from './wait-for.ts';
 
@@ -113,7 +113,7 @@ function present(fleet: Fleet, seen: ReadonlyMap<string, Seen>): void {
   if (isOnce || worst === undefined) return;
   say(`${palette.bold('Try')}`);
   const { controlPlaneUrl, adminKey } = fleet;
-  for (const line of curlLines({ controlPlaneUrl, adminKey, agentName: worst.name, ...worst }))
+  for (const line of tryLines({ controlPlaneUrl, adminKey, agentName: worst.name, ...worst }))
     say(`  ${line}`);
   say('\nCtrl-C ends it all.');
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { AgentRow } from './control-plane-client.ts';
-import { curlLines, fleetTable, paletteFor, reasonLines } from './present.ts';
+import { fleetTable, paletteFor, reasonLines, tryLines } from './present.ts';
 
 const plain = paletteFor(false);
 const now = new Date('2026-03-01T10:00:12Z');
@@ -67,7 +67,7 @@ describe('the reasons', () => {
 });
 
 test('the commands carry the addresses and the key', () => {
-  const lines = curlLines({
+  const lines = tryLines({
     controlPlaneUrl: 'http://127.0.0.1:1',
     adminKey: 'k',
     agentName: 'shop',
@@ -81,5 +81,6 @@ test('the commands carry the addresses and the key', () => {
     "curl -s 'http://127.0.0.1:3/audit?limit=1'",
     'curl -s http://127.0.0.1:3/gap',
     'curl -s http://127.0.0.1:3/health/ready',
+    'node dist/cli/main.js audit examples/agents/shop/agent.yaml --url http://127.0.0.1:3',
   ]);
 });

@@ -69,7 +69,7 @@ export function reasonLines(agentName: string, gap: GapReport, palette: Palette)
   return [`${palette.bold(agentName)} lost ${100 - gap.score} points:`, ...lines].join('\n');
 }
 
-export interface CurlTargets {
+export interface TryTargets {
   controlPlaneUrl: string;
   adminKey: string;
   /** An agent, and the two ports of its sidecar. */
@@ -78,8 +78,8 @@ export interface CurlTargets {
   controlUrl: string;
 }
 
-/** Commands to try, each on a line of its own. */
-export function curlLines(targets: CurlTargets): string[] {
+/** Commands to try in the checkout, each on a line of its own. */
+export function tryLines(targets: TryTargets): string[] {
   const { controlPlaneUrl, adminKey, agentName, proxyUrl, controlUrl } = targets;
   const admin = `curl -s -H 'X-Admin-Key: ${adminKey}' ${controlPlaneUrl}/api/v1`;
   const question = JSON.stringify({ message: 'Where is order A-17?' });
@@ -90,5 +90,6 @@ export function curlLines(targets: CurlTargets): string[] {
     `curl -s '${controlUrl}/audit?limit=1'`,
     `curl -s ${controlUrl}/gap`,
     `curl -s ${controlUrl}/health/ready`,
+    `node dist/cli/main.js audit examples/agents/${agentName}/agent.yaml --url ${controlUrl}`,
   ];
 }
