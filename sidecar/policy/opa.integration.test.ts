@@ -88,6 +88,35 @@ const MANIFEST = plainManifest('corner-shop', [
     expect(rig.log.filter(([level]) => level === 'warn')).toHaveLength(1);
   }, 30_000);
 
+  test('waits for an engine that hangs five times, then for none, until it runs again', async () => {
+    const before = await startBefore({ POLICY_TIMEOUT_MS: '400' });
+    const warnings = () => before.log.filter(([level]) => level === 'warn');
+    try {
+      expect((await ask(before.sidecar.proxyPort, { path: '/unsafe' })).status).toBe(403);
+      process.kill(opa.pid, 'SIGSTOP');
+      const waits: boolean[] = [];
+      for (let i = 0; i < 40; i++) {
+        const startedAt = performance.now();
+        expect((await ask(before.sidecar.proxyPort, { path: '/unsafe' })).status).toBe(200);
+        waits.push(performance.now() - startedAt >= 390);
+      }
+      // A machine under load may be as slow by itself; it is not for every request.
+      expect(waits.slice(0, 5)).toEqual(Array(5).fill(true));
+      expect(waits.slice(5).filter(Boolean).length).toBeLessThan(5);
+      // The first look finds it hanging.
+      await new Promise((resolve) => setTimeout(resolve, 6_000));
+      process.kill(opa.pid, 'SIGCONT');
+      while (!before.log.some(([, message]) => message === 'the policy engine answers again'))
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      expect((await ask(before.sidecar.proxyPort, { path: '/unsafe' })).status).toBe(403);
+      expect(await outcomes(before)).toEqual(['deny', ...Array<string>(40).fill('failOpen'), 'deny']);
+      expect(warnings()).toHaveLength(1);
+    } finally {
+      process.kill(opa.pid, 'SIGCONT');
+      await before.close();
+    }
+  }, 40_000);
+
   test('a manifest that changes is asked about at once, and what the engine does know is still enforced', async () => {
     const before = await startBefore({});
     try {
