@@ -5,7 +5,7 @@ import { Exchange, type ProxyContext } from './exchange.ts';
 import { frame, lineOf } from './framing.ts';
 import { answerProblem, writeProblem } from './problem-answer.ts';
 import { requestIdOf } from './request-id.ts';
-import { createUpgrader } from './upgrade.ts';
+import { createUpgrader, type Upgrader } from './upgrade.ts';
 import type { UpstreamOptions } from './upstream.ts';
 
 export interface ProxyServer {
@@ -36,61 +36,21 @@ const DRAIN_POLL_MS = 50;
 
 const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, TRACE';
 
+/** The newest request of each connection; null: it was refused, and nothing behind it on its connection is one. */
+type Newest = WeakMap<Duplex, Exchange | null>;
+
 /** Starts the proxy; rejects when the port cannot be bound. */
 export async function startProxyServer(
   context: ProxyContext,
   options: ProxyServerOptions,
 ): Promise<ProxyServer> {
   const upgrader = createUpgrader(context, options.agent);
-  /** The newest request of each connection; null: it was refused, and the connection ends with its answer. */
-  const newest = new WeakMap<Duplex, Exchange | null>();
-  const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
-    // Nothing after a refused request is one: where that one ended is what nobody can know.
-    if (newest.get(request.socket) !== null) newest.set(request.socket, pass(context, request, response));
-  };
-  const server = createServer(SERVER_OPTIONS, onRequest);
+  const server = createServer(SERVER_OPTIONS);
   // Headers beyond the limit would be dropped without a word; their size is limited anyway.
   server.maxHeadersCount = 0;
-  server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
-    if (newest.get(request.socket) !== null && frame(lineOf(request)).ok) response.writeContinue();
-    onRequest(request, response);
-  });
-  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
-    if (newest.get(request.socket) === null) return;
-    newest.set(request.socket, null);
-    answerProblem(response, {
-      status: 417,
-      detail: 'the only expectation met here is 100-continue',
-      close: true,
-    });
-  });
-  /** Node gives the bare socket away though an earlier request of it may still wait for its answer, or be refused. */
-  const isFree = (socket: Duplex): boolean => {
-    const earlier = newest.get(socket);
-    const isFree = earlier === undefined || earlier?.isAnswered === true;
-    if (!isFree) socket.destroy();
-    return isFree;
-  };
-  server.on('connect', (_request, socket) => {
-    socket.on('error', () => socket.destroy());
-    if (isFree(socket))
-      writeProblem(socket, {
-        status: 405,
-        detail: 'CONNECT is not proxied here',
-        headers: { Allow: METHODS },
-      });
-  });
-  server.on('upgrade', (request, socket, head) => {
-    if (isFree(socket)) upgrader.handle(request, socket, head);
-  });
-  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    const exchange = newest.get(socket);
-    // A client that ends in the middle of what it sends has left.
-    const hasLeft = error.code === 'HPE_INVALID_EOF_STATE' && exchange !== undefined;
-    if (error.code === 'ECONNRESET' || hasLeft || !socket.writable) socket.destroy();
-    else if (exchange === undefined) writeProblem(socket, unreadable(error.code));
-    else exchange?.breakOff(unreadable(error.code));
-  });
+  const newest: Newest = new WeakMap();
+  takeRequests(server, newest, context);
+  takeSockets(server, newest, upgrader);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(options.port, options.host, () => {
@@ -105,6 +65,61 @@ export async function startProxyServer(
       await context.upstream.close();
     },
   };
+}
+
+type Take = (request: IncomingMessage, response: ServerResponse) => void;
+
+function takeRequests(server: Server, newest: Newest, context: ProxyContext): void {
+  const unlessRefused =
+    (take: Take): Take =>
+    (request, response) => {
+      if (newest.get(request.socket) !== null) take(request, response);
+    };
+  const onRequest: Take = (request, response) => {
+    newest.set(request.socket, pass(context, request, response));
+  };
+  const onExpectation: Take = (request, response) => {
+    newest.set(request.socket, null);
+    answerProblem(response, {
+      status: 417,
+      detail: 'the only expectation met here is 100-continue',
+      close: true,
+    });
+  };
+  const onContinue: Take = (request, response) => {
+    if (frame(lineOf(request)).ok) response.writeContinue();
+    onRequest(request, response);
+  };
+  server.on('request', unlessRefused(onRequest));
+  server.on('checkContinue', unlessRefused(onContinue));
+  server.on('checkExpectation', unlessRefused(onExpectation));
+}
+
+/** Where Node gives the bare socket away. */
+function takeSockets(server: Server, newest: Newest, upgrader: Upgrader): void {
+  /** An earlier request of the connection may still wait for its answer, in whose place another must not come. */
+  const isFree = (socket: Duplex): boolean => {
+    const earlier = newest.get(socket);
+    const isFree = earlier === undefined || earlier?.isAnswered === true;
+    if (!isFree) socket.destroy();
+    return isFree;
+  };
+  server.on('connect', (_request, socket) => {
+    socket.on('error', () => socket.destroy());
+    if (!isFree(socket)) return;
+    writeProblem(socket, { status: 405, detail: 'CONNECT is not proxied here', headers: { Allow: METHODS } });
+  });
+  server.on('upgrade', (request, socket, head) => {
+    if (isFree(socket)) upgrader.handle(request, socket, head);
+  });
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    const exchange = newest.get(socket);
+    // A client that ends in the middle of what it sends has left.
+    const hasLeft = error.code === 'HPE_INVALID_EOF_STATE' && exchange !== undefined;
+    if (error.code === 'ECONNRESET' || hasLeft || !socket.writable) socket.destroy();
+    else if (exchange === undefined) writeProblem(socket, unreadable(error.code));
+    else exchange?.breakOff(unreadable(error.code));
+  });
 }
 
 function pass(context: ProxyContext, request: IncomingMessage, response: ServerResponse): Exchange | null {
