@@ -31,8 +31,9 @@ const NEVER_LISTED: ReadonlySet<string> = new Set(['content-length', 'host']);
 
 /** The product's own names; some servers read `_` and `-` in a header name as the same. */
 export function isPlatformName(lowerName: string): boolean {
-  const first = lowerName.charCodeAt(0);
-  return first === 120 && lowerName.replaceAll('_', '-').startsWith('x-platform-');
+  if (lowerName.charCodeAt(0) !== 120) return false;
+  const name = lowerName.includes('_') ? lowerName.replaceAll('_', '-') : lowerName;
+  return name.startsWith('x-platform-');
 }
 
 /** Every value of one header, in order. */
@@ -74,7 +75,12 @@ export function recordOf(flat: HeaderList): Record<string, string | string[]> {
   return record;
 }
 
+const NONE: ReadonlySet<string> = new Set();
+
 function listedIn(connection: readonly string[]): ReadonlySet<string> {
+  const [only = ''] = connection;
+  // What nearly every head says, and what is dropped anyway.
+  if (connection.length <= 1 && (only === '' || only.toLowerCase() === 'keep-alive')) return NONE;
   const listed = new Set<string>();
   for (const value of connection) {
     for (const token of value.split(',')) {
