@@ -1,5 +1,8 @@
 import type { Socket } from 'node:net';
-import { kParser } from 'undici/lib/core/symbols.js';
+// By the default export: the names of this CommonJS module are not seen by Node.js.
+import symbols from 'undici/lib/core/symbols.js';
+
+const { kParser } = symbols;
 
 /** undici's parser of one connection, as far as it is mended here. */
 interface Parser {

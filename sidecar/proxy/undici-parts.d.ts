@@ -13,5 +13,6 @@ declare module 'undici/lib/core/errors.js' {
   export default errors;
 }
 declare module 'undici/lib/core/symbols.js' {
-  export const kParser: unique symbol;
+  const symbols: { readonly kParser: unique symbol };
+  export default symbols;
 }
