@@ -62,14 +62,14 @@ export interface Reporter {
   /** Counts one call of a model; false (and a warning) when a count is not a whole number from 0 to 1e9. Never throws. */
   recordUsage(modelId: string, promptTokens: number, completionTokens: number): boolean;
   /** `node:http`: answers `/platform/health` and `/platform/usage` and says true; false for every other path. */
-  handle(request: IncomingMessage, response: ServerResponse): boolean;
+  readonly handle: (request: IncomingMessage, response: ServerResponse) => boolean;
   /** For frameworks whose response offers `status(code).json(body)`. */
-  healthHandler(request: unknown, response: JsonResponse): Promise<void>;
-  usageHandler(request: unknown, response: JsonResponse): void;
+  readonly healthHandler: (request: unknown, response: JsonResponse) => Promise<void>;
+  readonly usageHandler: (request: unknown, response: JsonResponse) => void;
   /** For servers of `Request → Response`: answers the two paths, and 404 on every other. */
-  fetch(request: Request): Promise<Response>;
+  readonly fetch: (request: Request) => Promise<Response>;
   /** `app.register(reporter.fastify)`. */
-  fastify(app: FastifyRoutes): Promise<void>;
+  readonly fastify: (app: FastifyRoutes) => Promise<void>;
   /**
    * What the agent did for one request: make one for each request that calls a model, before the answer's head.
    * @param request its `x-request-id`, which the sidecar gave it, is where events go
@@ -79,7 +79,7 @@ export interface Reporter {
   /** Behavioral events for the sidecar. Flushed by `stop()`. */
   readonly events: EventClient;
   /** To be awaited before each call of a model: rejects when the declared policy denies it. */
-  checkPolicy: PolicyCheck;
+  readonly checkPolicy: PolicyCheck;
 }
 
 /** A request of `node:http` (or Express, or Fastify's), or one of fetch. */

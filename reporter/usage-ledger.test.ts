@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
 import { ManualClock } from '../testing/manual-clock.ts';
 import { createUsageLedger, type UsageLedger } from './usage-ledger.ts';
 
@@ -123,5 +124,44 @@ describe('the usage ledger', () => {
     const unpriced = createUsageLedger(() => clock.now());
     unpriced.record('gpt', 7, 0);
     expect(unpriced.totals()).toEqual({ tokensToday: 7 });
+  });
+
+  test('loses and doubles nothing, whatever is recorded, shipped, repeated, given up and confirmed in whatever order', () => {
+    const step = fc.oneof(
+      { weight: 3, arbitrary: fc.tuple(fc.constant('record'), fc.constantFrom('a', 'b'), fc.nat(100)) },
+      { weight: 2, arbitrary: fc.tuple(fc.constant('take'), fc.constantFrom('h1', 'h2', 'h3'), fc.nat(0)) },
+      {
+        weight: 2,
+        arbitrary: fc.tuple(fc.constant('confirm'), fc.constantFrom('h1', 'h2', 'h3'), fc.nat(0)),
+      },
+    );
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+        const own = createUsageLedger(() => clock.now());
+        let [recorded, calls, arrived, arrivedCalls] = [0, 0, 0, 0];
+        let last: { id: string; tokens: number; calls: number } | null = null;
+        for (const [kind, name, tokens] of steps) {
+          if (kind === 'record') {
+            own.record(name, tokens, 1);
+            recorded += tokens + 1;
+            calls += 1;
+          } else if (kind === 'take') {
+            const { totalTokens, totalCalls } = own.take(name);
+            last = { id: name, tokens: totalTokens, calls: totalCalls };
+          } else {
+            own.confirm(name);
+            if (last?.id === name) {
+              arrived += last.tokens;
+              arrivedCalls += last.calls;
+              last = null;
+            }
+          }
+          const left = own.report();
+          expect([arrived + left.totalTokens, arrivedCalls + left.totalCalls]).toEqual([recorded, calls]);
+        }
+        expect(own.totals().tokensToday).toBe(recorded);
+      }),
+      { numRuns: 500 },
+    );
   });
 });
