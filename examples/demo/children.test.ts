@@ -80,7 +80,11 @@ setInterval(() => {}, 1000);`,
     const pid = Number(readFileSync(pidFile(), 'utf8'));
     expect(isAlive(pid)).toBe(true);
     parent.kill('SIGKILL');
-    await until(() => !isAlive(pid));
+    // Not even a failing test leaves it.
+    await until(() => !isAlive(pid)).catch((error: unknown) => {
+      process.kill(pid, 'SIGKILL');
+      throw error;
+    });
   });
 
   test('sees nothing of the environment but what it is given', async () => {
