@@ -63,6 +63,35 @@ describe('modelReach', () => {
     expect(seen).toEqual([{ url: path, headers: expect.objectContaining(headers) }]);
   });
 
+  const bearer = { authorization: 'Bearer sk-secret' };
+  test.each<[string, string, Record<string, string>]>([
+    ['openai', 'https://api.openai.com/v1/models', bearer],
+    ['anthropic', 'https://api.anthropic.com/v1/models', { 'x-api-key': 'sk-secret' }],
+    ['google', 'https://generativelanguage.googleapis.com/v1beta/models', { 'x-goog-api-key': 'sk-secret' }],
+    ['mistral', 'https://api.mistral.ai/v1/models', bearer],
+    ['groq', 'https://api.groq.com/openai/v1/models', bearer],
+    ['cohere', 'https://api.cohere.com/v1/models', bearer],
+    ['deepseek', 'https://api.deepseek.com/models', bearer],
+    ['grok', 'https://api.x.ai/v1/models', bearer],
+    ['together', 'https://api.together.xyz/v1/models', bearer],
+    ['openrouter', 'https://openrouter.ai/api/v1/key', bearer],
+    ['ollama', 'http://localhost:11434/v1/models', bearer],
+  ])('knows the address of %s', async (provider, address, headers) => {
+    const asked: unknown[] = [];
+    const original = globalThis.fetch;
+    // The one thing that a test cannot have for real: the vendor.
+    globalThis.fetch = (url, init) => {
+      asked.push([url, init?.headers]);
+      return Promise.resolve(new Response('{"data":[]}'));
+    };
+    try {
+      expect((await modelReach({ model: model(provider), sources: sources({}) })).state).toBe('reachable');
+    } finally {
+      globalThis.fetch = original;
+    }
+    expect(asked).toEqual([[address, expect.objectContaining(headers)]]);
+  });
+
   test.each([
     ['openai', 401, 'the key was rejected: PROVIDER answered 401'],
     ['openai', 403, 'the key was rejected: PROVIDER answered 403'],

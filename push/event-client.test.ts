@@ -213,7 +213,7 @@ describe('the process', () => {
     const program = `
       import { createEventClient } from ${JSON.stringify(join(import.meta.dirname, 'event-client.ts'))};
       const logger = { warn() {}, info() {}, debug() {} };
-      const client = createEventClient({ url: new URL(process.argv[1]), logger });
+      const client = createEventClient({ url: new URL(process.argv[1]), logger, timeoutMs: 60_000 });
       client.send('a', [{ type: 'tool', name: 'x' }]);
       ${lines}`;
     const { stdout } = await promisify(execFile)(

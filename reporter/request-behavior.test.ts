@@ -104,6 +104,13 @@ describe('what is said after the head', () => {
     expect(lost.map(({ name }) => name)).toEqual(['"search"', 'confirmed']);
   });
 
+  test('is an event where a response would take a header and not send it', () => {
+    const silent = { headersSent: false, setHeader: () => undefined };
+    const behavior = aBehavior(silent);
+    silent.headersSent = true;
+    expect([behavior.tool('search'), events]).toEqual([true, [{ type: 'tool', name: 'search' }]]);
+  });
+
   test('a response that takes no header any more throws nothing', () => {
     const response: HeadWriter = {
       headersSent: false,
