@@ -1,6 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Check, HealthReport } from '../health/health.ts';
 import type { Manifest, ManifestSpec } from '../manifest/manifest.ts';
+import { FULL_MANIFEST } from '../../testing/manifests/manifest-text.ts';
+import { parseManifest } from '../manifest/parse-manifest.ts';
 import { declaredNotChecked } from './declared-not-checked.ts';
 import { exploreOf } from './explore.ts';
 
@@ -133,4 +135,12 @@ test('what is declared and cannot be checked is listed by its path', () => {
     'spec.compliance.auditSchedule',
     'spec.humanInTheLoop',
   ]);
+});
+
+test('of a manifest that says everything, each path that is listed is one that it has', () => {
+  const parsed = parseManifest(FULL_MANIFEST);
+  if (!parsed.ok) throw new Error('the manifest is not valid');
+  const paths = declaredNotChecked(parsed.manifest);
+  expect(paths).toHaveLength(27);
+  expect(paths).toContain('spec.api.healthEndpoint');
 });
