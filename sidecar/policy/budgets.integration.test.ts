@@ -4,6 +4,7 @@ import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
 import { inEachSetting, KEEPS, type Setting } from '../../testing/client-rig.ts';
 import { ManualClock } from '../../testing/manual-clock.ts';
 import { ask } from '../../testing/proxy-rig.ts';
+import { TestServers } from '../../testing/sockets.ts';
 import { manifestText, startSidecarRig, type SidecarRig } from '../../testing/sidecar-rig.ts';
 
 const TOKENS = 'daily_token_limit_exceeded';
@@ -21,14 +22,21 @@ const UNPRICED = manifestWith({ maxMonthlyUSD: 30 });
 type Used = { prompt: number; completion: number } | null;
 
 /** A sidecar for each test of a suite, before an agent whose answers use what they are told to. */
-function budget({ mode, env }: Setting, manifest: string) {
+function budget({ mode, env }: Setting, manifest: string, others?: { tokens: number; costUsd: number }) {
   let rig: SidecarRig;
   let clock: ManualClock;
   let used: Used;
+  /** A control plane that tells of other instances with each heartbeat. */
+  const planes = new TestServers();
 
   beforeEach(async () => {
     clock = new ManualClock('2026-03-01T23:00:00Z');
-    rig = await startSidecarRig({ manifest, clock, env: { OPENAI_API_KEY: 'x', ...(await env()) } });
+    const plane = await planes.http((request, response) => {
+      request.resume().on('end', () => response.end(JSON.stringify({ othersToday: others })));
+    });
+    const reporting = { PLATFORM_URL: `http://127.0.0.1:${plane}`, PLATFORM_KEY: 'key' };
+    const variables = { OPENAI_API_KEY: 'x', ...(others && reporting), ...(await env()) };
+    rig = await startSidecarRig({ manifest, clock, env: variables });
     rig.agent.otherwise = (_request, response) => {
       const usage = { prompt_tokens: used?.prompt ?? 9e6, completion_tokens: used?.completion ?? 9e6 };
       const body = JSON.stringify({ model: 'gpt-5', object: 'chat.completion', choices: [], usage });
@@ -37,7 +45,10 @@ function budget({ mode, env }: Setting, manifest: string) {
       else response.writeHead(200, { ...head, 'content-length': body.length }).end(body);
     };
   });
-  afterEach(() => rig.close());
+  afterEach(async () => {
+    await rig.close();
+    await planes.close();
+  });
 
   return {
     passTime: (ms: number) => clock.advance(ms),
@@ -65,9 +76,9 @@ function budget({ mode, env }: Setting, manifest: string) {
       const metrics = await (await rig.control('/metrics')).text();
       return Number(/answers_without_usage_total (\d+)/.exec(metrics)?.[1]);
     },
-    tokensToday: async (): Promise<number> => {
+    tokensToday: async (instances: 'this' | 'others' = 'this'): Promise<number> => {
       const metrics = await (await rig.control('/metrics')).text();
-      return Number(/tokens_today\{instances="this"\} (\d+)/.exec(metrics)?.[1]);
+      return Number(new RegExp(`tokens_today\\{instances="${instances}"\\} (\\d+)`).exec(metrics)?.[1]);
     },
   };
 }
@@ -104,6 +115,26 @@ inEachSetting(
       expect(await report('/usage')).toMatchObject({ totalTokens: 100, sampleSize: 2, callsWithoutUsage: 2 });
       expect(await denials(null)).toEqual([TOKENS]);
       expect(await answersWithoutUsage()).toBe(3);
+    });
+  },
+  LIMITED,
+);
+
+inEachSetting(
+  'a budget that other instances have their share in',
+  (setting) => {
+    const { denials, passTime, tokensToday } = budget(setting, LIMITED, { tokens: 98, costUsd: 0 });
+
+    test('denies when all together have used it up, and forgets their share at midnight too', async () => {
+      while ((await tokensToday('others')) !== 98) continue;
+      const answers = [
+        { prompt: 1, completion: 0 },
+        { prompt: 1, completion: 0 },
+        { prompt: 0, completion: 0 },
+      ];
+      expect(await denials(...answers)).toEqual(['', '', TOKENS]);
+      passTime(3_600_000);
+      expect([await tokensToday('others'), await denials({ prompt: 1, completion: 0 })]).toEqual([0, ['']]);
     });
   },
   LIMITED,

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import type { RequestListener } from 'node:http';
@@ -414,6 +415,20 @@ test('every metric that the page about enforcement names is there from the start
   const metrics = await (await rig.control('/metrics')).text();
   const served = new Set([...metrics.matchAll(/^# TYPE (\w+)/gm)].map(([, name]) => name));
   expect([...named].filter((name) => !served.has(name))).toEqual([]);
+});
+
+test('a manifest that changes is in force for the next answer', async () => {
+  await start({ POLICY_PROXY_MODE: 'enforce' }, reporting({ 'X-Platform-Guardrails-Invoked': '' }));
+  expect((await ask(rig.sidecar.proxyPort)).headers['x-platform-policy-violations']).toBe(PII);
+  const isTaken = () => rig.log.filter(([, message]) => message === 'takes the changed manifest').length;
+  await writeFile(rig.manifestPath, manifestText());
+  await until(() => isTaken() === 1, 'the change');
+  expect((await ask(rig.sidecar.proxyPort)).status).toBe(200);
+  await writeFile(rig.manifestPath, manifestText({ guardrails: { input: [{ type: 'pii-detector' }] } }));
+  await until(() => isTaken() === 2, 'the next change');
+  expect((await ask(rig.sidecar.proxyPort)).status).toBe(403);
+  const entries = await rig.report<AuditEntry[]>('/audit');
+  expect(entries.map(({ outcome }) => outcome)).toEqual(['deny', 'allow', 'deny']);
 });
 
 describe('the gap report', () => {
