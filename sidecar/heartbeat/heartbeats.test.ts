@@ -5,7 +5,9 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { parseHeartbeat } from '../../core/heartbeat/parse-heartbeat.ts';
+import type { Check, HealthReport } from '../../core/health/health.ts';
 import type { Heartbeat, HeartbeatReply } from '../../core/heartbeat/heartbeat.ts';
+import { GOOD_ANSWERS } from '../../testing/hostile-answers.ts';
 import { ask, until } from '../../testing/proxy-rig.ts';
 import {
   manifestText,
@@ -110,6 +112,20 @@ test('the first heartbeat goes at once and tells what the routes show', async ()
   expect(heartbeat.health.checks.map((check) => check.id)).toEqual(
     (checks as { id: string }[]).map((check) => check.id),
   );
+});
+
+test('with a report of the agent it tells what the routes show, the agent’s own usage aside', async () => {
+  await start({ agent: { '/health': 200, ...GOOD_ANSWERS } });
+  const { source, health, gap, usage } = last();
+  const ready = await rig.report<HealthReport>('/health/ready');
+  expect(source).toBe('agent-sdk');
+  expect(gap).toEqual(await rig.report('/gap'));
+  const withoutLatency = ({ latencyMs: _, ...check }: Check): object => check;
+  expect(health.checks.map(withoutLatency)).toEqual(ready.checks.map(withoutLatency));
+  expect([health.status, health.summary, health.agentName]).toEqual(['healthy', ready.summary, 'shop']);
+  expect(ready.status).toBe('ready');
+  // What the agent counts itself is shown on /usage alone; a heartbeat ships what went through the proxy.
+  expect([usage?.totalTokens, await rig.report('/usage')]).toEqual([0, GOOD_ANSWERS['/platform/usage']]);
 });
 
 describe('before an agent that is not up yet', () => {
