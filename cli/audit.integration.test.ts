@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { networkInterfaces } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { freePorts } from '../examples/demo/free-ports.ts';
@@ -116,3 +117,24 @@ test('its proxy, its agent and nobody at all are no sidecar', async () => {
   expect(nobody).toMatchObject({ exitCode: 1, errors: expect.stringContaining('connection refused') });
   expect(JSON.parse(nobody.output)).toEqual({ error: nobody.errors.trim() });
 });
+
+const outside = Object.values(networkInterfaces())
+  .flat()
+  .find((each) => each?.family === 'IPv4' && !each.internal)?.address;
+
+(outside === undefined ? test.skip : test)(
+  'a sidecar that answers others only in part says how to ask it',
+  async () => {
+    const [agentPort = 0] = await freePorts(1);
+    const guarded = await rig.startSidecar(agentPort, MANIFEST, {
+      BIND_ADDRESS: '0.0.0.0',
+      CONTROL_ACCESS: 'local',
+    });
+    const url = guarded.controlUrl.replace('127.0.0.1', outside ?? '');
+    const { output, errors, exitCode } = await audit('--url', url);
+    expect([output, exitCode]).toEqual(['', 1]);
+    expect(errors).toMatch(/CONTROL_ACCESS=local.*kubectl port-forward/);
+    expect(await audit('--url', guarded.controlUrl)).toMatchObject({ exitCode: 0, errors: '' });
+  },
+  60_000,
+);
