@@ -1,29 +1,46 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { parse } from 'yaml';
-import { injectionSettings } from '../../testing/pods.ts';
-import { decide, type SkipCode } from './decide.ts';
-import { inject } from './inject.ts';
+import { applyPatch } from '../../testing/json-patch.ts';
+import { injectionCases, outcomeOfCase } from '../../testing/injection-case.ts';
+import { decide } from './decide.ts';
+import { inject, uninject } from './inject.ts';
+import { patchBetween } from './patch.ts';
+import { podProblem } from './parse-review.ts';
 import type { Pod } from './pod.ts';
-import type { Refusal } from './refusals.ts';
+import { injectionSettings } from '../../testing/pods.ts';
 
-/** One file of cases/: a pod as it is created, and what becomes of it. */
-type Case = { about: string; before: Pod } & (
-  { after: Pod } | { skipped: SkipCode } | { refused: Refusal[] }
+const CASES = injectionCases();
+
+test('there are a hundred of them', () => {
+  expect(CASES.length).toBeGreaterThanOrEqual(100);
+});
+
+test.each(CASES)('%s', (_name, { about, settings, before, ...expected }) => {
+  expect(about).not.toBe('');
+  expect(podProblem(before, 'before')).toBeNull();
+  expect(outcomeOfCase({ settings, before })).toEqual(expected);
+});
+
+const INJECTED = CASES.flatMap(([name, { settings, before, after }]) =>
+  after ? [{ name, settings, before, after }] : [],
 );
 
-const folder = join(import.meta.dirname, 'cases');
-const cases = readdirSync(folder).map((file): [string, Case] => [
-  file,
-  parse(readFileSync(join(folder, file), 'utf8')) as Case,
-]);
-
-test.each(cases)('%s', (_file, { about: _about, before, ...expected }) => {
-  const settings = injectionSettings();
-  const decision = decide(before, settings);
-  if (decision.action === 'inject')
-    expect({ after: inject(before, decision.plan, settings) }).toEqual(expected);
-  else if (decision.action === 'skip') expect({ skipped: decision.code }).toEqual(expected);
-  else expect({ refused: decision.refusals }).toEqual(expected);
+test.each(INJECTED)('the laws hold for $name', ({ name, settings: overrides, before, after }) => {
+  const settings = injectionSettings(overrides);
+  const again = decide(after, settings);
+  if (again.action !== 'inject') throw new Error('not injected again');
+  expect(inject(after, again.plan, settings)).toEqual(after);
+  expect(applyPatch(before, patchBetween(before, after))).toEqual(after);
+  // A forged record is gone afterwards.
+  if (name !== 'hostile-record') expect(withoutEmpties(uninject(after))).toEqual(withoutEmpties(before));
 });
+
+function withoutEmpties({ spec: { initContainers = [], volumes = [], ...spec }, ...pod }: Pod): unknown {
+  return {
+    ...pod,
+    spec: {
+      ...spec,
+      ...(initContainers.length > 0 && { initContainers }),
+      ...(volumes.length > 0 && { volumes }),
+    },
+  };
+}

@@ -1,0 +1,17 @@
+// Writes into every file of core/injection/cases what injection makes of its pod today. To be looked at before it is kept:
+//   npm run renew:cases && git diff core/injection/cases
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import { CASES_FOLDER, outcomeOfCase, readCase } from '../testing/injection-case.ts';
+
+for (const name of readdirSync(CASES_FOLDER)) {
+  const file = join(CASES_FOLDER, name);
+  const { about, settings, before } = readCase(readFileSync(file, 'utf8'));
+  const outcome = outcomeOfCase({ settings, before });
+  const text = stringify(
+    { about, ...(settings && { settings }), before, ...outcome },
+    { lineWidth: 0, aliasDuplicateObjects: false, singleQuote: true },
+  );
+  writeFileSync(file, text);
+}

@@ -1,0 +1,51 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { decide, type SkipCode } from '../core/injection/decide.ts';
+import { inject } from '../core/injection/inject.ts';
+import type { Pod } from '../core/injection/pod.ts';
+import type { Refusal } from '../core/injection/refusals.ts';
+import type { InjectionSettings } from '../core/injection/settings.ts';
+import { injectionSettings } from './pods.ts';
+
+export const CASES_FOLDER = join(import.meta.dirname, '../core/injection/cases');
+
+/** What becomes of a pod. */
+export type CaseOutcome =
+  | { after: Pod; warnings?: string[]; skipped?: never; refused?: never }
+  | { skipped: SkipCode; after?: never }
+  | { refused: Refusal[]; after?: never };
+
+/** One file: a pod as it is created in an installation, and what becomes of it. */
+export type InjectionCase = {
+  about: string;
+  /** What the installation has otherwise than `injectionSettings()`. */
+  settings?: Partial<InjectionSettings>;
+  before: Pod;
+} & CaseOutcome;
+
+export const readCase = (text: string): InjectionCase => parse(text) as InjectionCase;
+
+/** Every case by its file's name. */
+export function injectionCases(): [name: string, InjectionCase][] {
+  return readdirSync(CASES_FOLDER).map((name) => [
+    name.replace(/\.yaml$/, ''),
+    readCase(readFileSync(join(CASES_FOLDER, name), 'utf8')),
+  ]);
+}
+
+/** What becomes of a case's pod today. */
+export function outcomeOfCase({
+  settings: overrides,
+  before,
+}: {
+  settings?: Partial<InjectionSettings> | undefined;
+  before: Pod;
+}): CaseOutcome {
+  const settings = injectionSettings(overrides);
+  const decision = decide(before, settings);
+  if (decision.action === 'skip') return { skipped: decision.code };
+  if (decision.action === 'refuse') return { refused: decision.refusals };
+  const after = inject(before, decision.plan, settings);
+  return { after, ...(decision.warnings.length > 0 && { warnings: decision.warnings }) };
+}
