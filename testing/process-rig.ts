@@ -13,6 +13,7 @@ const START_MS = 20_000;
 
 /** One part of the product as it is shipped: its bundle in a process of its own. */
 export interface RunningPart {
+  pid: number;
   /** What it has written so far, both streams. */
   output(): string;
   stop(): Promise<void>;
@@ -100,6 +101,7 @@ function runningPart(child: ChildProcess, onExit: () => void): RunningPart {
   const exited = once(child, 'exit');
   void exited.then(onExit);
   return {
+    pid: child.pid ?? NaN,
     output: () => output,
     stop: async () => {
       child.kill('SIGTERM');

@@ -1,0 +1,175 @@
+import { fork, spawnSync, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { AuditEntry } from '../core/behavior/audit-entry.ts';
+import { MODES } from '../testing/client-rig.ts';
+import { ProcessRig, type RunningPart } from '../testing/process-rig.ts';
+import type { FromAgent, ToAgent } from '../testing/processes/streaming-agent.ts';
+import { manifestText } from '../testing/sidecar-rig.ts';
+
+const STREAMS = 1_000;
+const WARM_UP = 100;
+const EVENTS = 10;
+/** Files that a sidecar opens of its own accord while it runs. */
+const SOME_FILES = 10;
+/** A step of a loaded machine; none of it is a measurement. */
+const PATIENCE_MS = 30_000;
+
+/** Why not so many streams can be open here, or undefined. */
+function whyNot(): string | undefined {
+  if (!existsSync('/proc/self/fd')) return 'memory and open files are read from /proc, which is not here';
+  const files = Number(spawnSync('sh', ['-c', 'ulimit -Hn'], { encoding: 'utf8' }).stdout);
+  return files < 4 * STREAMS ? `${4 * STREAMS} open files are needed, ulimit -Hn is ${files}` : undefined;
+}
+const reason = whyNot();
+if (reason !== undefined) process.stderr.write(`SKIPPED: a thousand streams: ${reason}\n`);
+
+async function until(condition: () => boolean, what: () => string): Promise<void> {
+  const deadline = Date.now() + PATIENCE_MS;
+  while (!condition()) {
+    if (Date.now() > deadline) throw new Error(what());
+    await sleep(5);
+  }
+}
+
+/** Reads one stream, and holds its events to their numbers: none lost, none twice, none out of turn. */
+class Reader {
+  readonly socket: Socket;
+  /** Of the newest event; -1 before the first. */
+  number = -1;
+  hasUsage = false;
+  hasEnded = false;
+  fault: string | null = null;
+  #text = '';
+
+  constructor(port: number) {
+    this.socket = connect(port, '127.0.0.1', () =>
+      this.socket.write('POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n'),
+    );
+    this.socket.setEncoding('latin1').on('data', (text: string) => this.#read(text));
+    this.socket.on('error', ({ message }) => (this.fault ??= message));
+  }
+
+  #read(text: string): void {
+    this.#text += text;
+    if (this.#text.startsWith('HTTP/1.1 ')) {
+      if (!this.#text.startsWith('HTTP/1.1 200 ')) this.fault ??= this.#text;
+      // Before a policy engine has decided there is no head, and after it no trace of what the agent reported.
+      if (/^x-platform-/im.test(this.#text)) this.fault ??= this.#text;
+    }
+    for (let end = this.#text.indexOf('\n\n'); end >= 0; end = this.#text.indexOf('\n\n')) {
+      const [, data = '{}'] = /data: (.*)$/.exec(this.#text.slice(0, end)) ?? [];
+      this.#text = this.#text.slice(end + 2);
+      const { number, usage } = JSON.parse(data) as { number?: number; usage?: object };
+      if (usage !== undefined) this.hasUsage = true;
+      else if (number === this.number + 1) this.number = number;
+      else this.fault ??= `event ${number} after ${this.number}`;
+    }
+    if (this.#text.endsWith('\r\n0\r\n\r\n') || this.#text === '0\r\n\r\n') this.hasEnded = true;
+  }
+}
+
+(reason === undefined ? describe : describe.skip).each(MODES)('a thousand streams, in mode %s', (mode) => {
+  let rig: ProcessRig;
+  let agent: ChildProcess;
+  let sidecar: RunningPart & { proxyUrl: string; controlUrl: string };
+  let streams: Extract<FromAgent, { kind: 'streams' }>;
+
+  beforeEach(async () => {
+    rig = await ProcessRig.open();
+    streams = { kind: 'streams', open: 0, left: 0, ended: 0 };
+    agent = fork(join(import.meta.dirname, '../testing/processes/streaming-agent.ts'), { execArgv: [] });
+    const [{ port }] = (await once(agent, 'message')) as [{ port: number }];
+    agent.on('message', (message: FromAgent) => {
+      if (message.kind === 'streams') streams = message;
+    });
+    const manifest = manifestText({ guardrails: { input: [{ type: 'pii-detector' }] } });
+    sidecar = await rig.startSidecar(port, await rig.file('agent.yaml', manifest), {
+      POLICY_ENGINE: 'builtin',
+      POLICY_PROXY_MODE: mode,
+      AUDIT_RING_SIZE: String(4 * STREAMS),
+    });
+  }, PATIENCE_MS);
+
+  afterEach(async () => {
+    agent.kill('SIGKILL');
+    await once(agent, 'exit');
+    await rig.close();
+  }, PATIENCE_MS);
+
+  const memory = (): number =>
+    Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${sidecar.pid}/status`, 'utf8'))?.[1]) * 1024;
+  const openFiles = (): number => readdirSync(`/proc/${sidecar.pid}/fd`).length;
+  const command = (message: ToAgent): void => void agent.send(message);
+
+  /**
+   * Opens streams, sends events through all of them in step, has every second client leave and ends the others.
+   * Gives the most memory that the sidecar had meanwhile.
+   */
+  async function wave(count: number): Promise<number> {
+    const { left: leftBefore, ended: endedBefore } = streams;
+    const readers = Array.from({ length: count }, () => new Reader(Number(new URL(sidecar.proxyUrl).port)));
+    const behind = (number: number): number => readers.filter((reader) => reader.number < number).length;
+    const faults = (): string[] => readers.flatMap(({ fault }) => fault ?? []);
+    let most = 0;
+    // In step: the next event is sent only when everybody has this one, so one that is held back is never released.
+    for (let number = 0; number <= EVENTS; number++) {
+      if (number > 0) command('event');
+      await until(
+        () => behind(number) === 0 || faults().length > 0,
+        () => `event ${number} is held back from ${behind(number)} of ${count} readers`,
+      );
+      expect(faults()).toEqual([]);
+      most = Math.max(most, memory());
+    }
+    const leaving = readers.filter((_, index) => index % 2 === 0);
+    for (const { socket } of leaving) socket.destroy();
+    await until(
+      () => streams.left - leftBefore === leaving.length,
+      () => `the agent saw ${streams.left - leftBefore} of ${leaving.length} clients leave`,
+    );
+    expect(streams.open).toBe(count - leaving.length);
+    command('end');
+    const staying = readers.filter(({ socket }) => !socket.destroyed);
+    await until(
+      () => staying.every(({ hasEnded }) => hasEnded) && streams.ended - endedBefore === staying.length,
+      () => `${staying.filter(({ hasEnded }) => !hasEnded).length} streams have no end`,
+    );
+    expect(staying.filter(({ hasUsage }) => !hasUsage)).toEqual([]);
+    for (const { socket } of staying) socket.destroy();
+    return most;
+  }
+
+  test(
+    'hold back no event, take less than 150 MB, and leave nothing behind',
+    async () => {
+      await wave(WARM_UP);
+      const idle = { files: openFiles(), memory: memory() };
+      const first = await wave(STREAMS);
+      // The sockets to the agent are kept for a while, for the next request.
+      await until(
+        () => openFiles() <= idle.files + SOME_FILES,
+        () => `${openFiles()} files are open, before the streams it were ${idle.files}`,
+      );
+      const second = await wave(STREAMS);
+      const answer = await fetch(`${sidecar.controlUrl}/audit`);
+      const entries = ((await answer.json()) as AuditEntry[]).slice(WARM_UP);
+      const byFate = Map.groupBy(entries, ({ outcome, aborted, usage }) =>
+        JSON.stringify({
+          outcome,
+          aborted,
+          tokens: usage && 'totalTokens' in usage ? usage.totalTokens : null,
+        }),
+      );
+      expect(Object.fromEntries([...byFate].map(([fate, { length }]) => [fate, length]))).toEqual({
+        [JSON.stringify({ outcome: 'allow', aborted: true, tokens: null })]: STREAMS,
+        [JSON.stringify({ outcome: 'allow', tokens: 7 + EVENTS })]: STREAMS,
+      });
+    },
+    4 * PATIENCE_MS,
+  );
+});
