@@ -1,0 +1,56 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { startFakeEngine, type FakeEngine } from '../testing/fake-engine.ts';
+import { ask } from '../testing/proxy-rig.ts';
+import { manifestText, startSidecarRig, type SidecarRig } from '../testing/sidecar-rig.ts';
+
+const REPORTING = { 'X-Platform-Guardrails-Invoked': 'pii-detector' };
+const USAGE = { model: 'gpt-5', usage: { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 } };
+
+describe('what a sidecar counts, after a request of each outcome', () => {
+  let rig: SidecarRig;
+  let engine: FakeEngine;
+  let metrics: string;
+  beforeAll(async () => {
+    engine = await startFakeEngine(({ guardrails_invoked }) => ({
+      result: guardrails_invoked?.includes('denied') ? ['no'] : [],
+    }));
+    rig = await startSidecarRig({
+      manifest: manifestText({ guardrails: { input: [{ type: 'pii-detector' }] } }),
+      env: { POLICY_URL: engine.url, POLICY_ENGINE: 'opa', AUDIT_RING_SIZE: '2' },
+    });
+    rig.agent.otherwise = (request, response) => {
+      const said = { '/allow': REPORTING, '/deny': { 'X-Platform-Guardrails-Invoked': 'denied' } };
+      const headers = said[request.url as keyof typeof said] ?? (request.url === '/open' ? REPORTING : {});
+      response.writeHead(200, { ...headers, 'content-type': 'application/json' });
+      response.end(request.url === '/usage' ? JSON.stringify(USAGE) : '{}');
+    };
+    const port = rig.sidecar.proxyPort;
+    for (const path of ['/allow', '/deny', '/usage']) await ask(port, { path });
+    await engine.stop();
+    await ask(port, { path: '/open' });
+    const deadline = Date.now() + 5_000;
+    do metrics = await (await rig.control('/metrics')).text();
+    while (/fail_open_seconds_total 0$/m.test(metrics) && Date.now() < deadline);
+  });
+  afterAll(async () => {
+    await rig.close();
+  });
+
+  test.each([
+    ['requests by outcome', /^platform_sidecar_requests_total\{outcome="allow"\} 1$/m],
+    ['denied ones', /^platform_sidecar_requests_total\{outcome="deny"\} 1$/m],
+    ['those that an outage let pass', /^platform_sidecar_requests_total\{outcome="failOpen"\} 1$/m],
+    ['those nobody looked at', /^platform_sidecar_requests_total\{outcome="notEvaluated"\} 1$/m],
+    ['time in the sidecar', /^platform_sidecar_overhead_seconds_count 4$/m],
+    ['time of each request in it', /^platform_sidecar_overhead_seconds_bucket\{le="\+Inf"\} 4$/m],
+    ['time of the policy engine', /^platform_sidecar_policy_seconds_count\{state="\w+"\} \d+$/m],
+    ['entries that the ring lost', /^platform_sidecar_audit_dropped_total 2$/m],
+    ['tokens asked', /^platform_sidecar_tokens_total\{kind="prompt"\} 3$/m],
+    ['tokens answered', /^platform_sidecar_tokens_total\{kind="completion"\} 4$/m],
+    ['tokens of today', /^platform_sidecar_tokens_today\{instances="this"\} 7$/m],
+    ['seconds without the engine', /^platform_sidecar_policy_fail_open_seconds_total [\d.]*[1-9]/m],
+    ['which build it is', /^platform_sidecar_build_info\{version="[^"]+"\} 1$/m],
+  ])('%s', (_title, line) => {
+    expect(metrics).toMatch(line);
+  });
+});
