@@ -150,12 +150,14 @@ class Reader {
       await wave(WARM_UP);
       const idle = { files: openFiles(), memory: memory() };
       const first = await wave(STREAMS);
+      expect(first - idle.memory).toBeLessThan(MAY_GROW);
       // The sockets to the agent are kept for a while, for the next request.
       await until(
         () => openFiles() <= idle.files + SOME_FILES,
         () => `${openFiles()} files are open, before the streams it were ${idle.files}`,
       );
       const second = await wave(STREAMS);
+      expect(second - idle.memory).toBeLessThan(MAY_GROW);
       const answer = await fetch(`${sidecar.controlUrl}/audit`);
       const entries = ((await answer.json()) as AuditEntry[]).slice(WARM_UP);
       const byFate = Map.groupBy(entries, ({ outcome, aborted, usage }) =>
