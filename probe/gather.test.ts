@@ -7,6 +7,7 @@ import { aManifest, NOON } from '../testing/facts.ts';
 import { TestServers } from '../testing/sockets.ts';
 import type { PolicyFacts } from '../core/facts/facts.ts';
 import { check } from '../core/health/check.ts';
+import type { CheckCategory } from '../core/health/health.ts';
 import type { ManifestSpec } from '../core/manifest/manifest.ts';
 import { gather, type AgentEnvironment, type GatherInput } from './gather.ts';
 
@@ -168,14 +169,26 @@ describe('gathered facts', () => {
     expect((await gather(inputOf(spec, { environment }))).secrets).toEqual(expected);
   });
 
-  test('leave out what the caller does not want to be connected to', async () => {
+  test.each<[CheckCategory[], string[], number]>([
+    [[], ['service:db', 'mcp:maps', 'memory:shortTerm'], 1],
+    [['mcp'], ['service:db', 'memory:shortTerm'], 0],
+    [['memory'], ['service:db', 'mcp:maps'], 1],
+    [['mcp', 'memory'], ['service:db'], 0],
+  ])('leave out %j: nothing is sent there', async (leaveOut, asked, requests) => {
     const port = await servers.tcp(() => undefined);
+    let seen = 0;
+    const mcp = await servers.http((request, response) => {
+      seen += 1;
+      mcpServer(request, response);
+    });
+    const address = `127.0.0.1:${port}`;
     const spec: Partial<ManifestSpec> = {
-      requires: { services: [{ name: 'db', address: `127.0.0.1:${port}` }] },
-      mcp: { servers: [{ name: 'maps', host: '127.0.0.1', port }] },
+      requires: { services: [{ name: 'db', address }] },
+      mcp: { servers: [{ name: 'maps', url: `http://127.0.0.1:${mcp}/mcp` }] },
+      memory: { shortTerm: { connection: `redis://${address}` } },
     };
-    const facts = await gather(inputOf(spec, { leaveOut: ['mcp'] }));
-    expect([...facts.reach.keys()]).toEqual(['service:db']);
+    const facts = await gather(inputOf(spec, { leaveOut }));
+    expect([[...facts.reach.keys()], seen]).toEqual([asked, requests]);
   });
 
   test('ask the model and its fallback where that is wanted', async () => {
