@@ -374,6 +374,13 @@ export const UPGRADES: Attack[] = [
     ['an upgrade that Connection does not list', get('Upgrade: h2c')],
     ['a Connection without an upgrade', get(UPGRADE)],
   ]),
+  // nginx does not switch: what the client says as frames must not be read as a request.
+  ...['13', '777'].map((version): Attack => ({
+    title: `WebSocket of version ${version} that the agent answers in plain HTTP`,
+    bytes: get(UPGRADE, 'Upgrade: websocket', KEY, `Sec-WebSocket-Version: ${version}`) + HIDDEN,
+    statuses: [200],
+    readings: [{ method: 'GET', path: '/first', host: 'shop.example', body: '' }],
+  })),
 ];
 
 export const EXPECTATIONS: Attack[] = [
