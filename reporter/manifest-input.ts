@@ -25,11 +25,13 @@ export class ManifestInputError extends Error {
  */
 export function manifestFrom(input: ManifestInput): Manifest {
   const value: unknown = typeof input === 'string' ? readJson(input) : input;
-  const problems = SHAPE.flatMap(({ path, kind, required }) => {
-    const found = valueAt(value, path);
-    if (found === undefined && !required) return [];
-    return KINDS[kind](found) ? [] : [`${path.join('.')} must be ${kind}`];
-  });
+  const problems = SHAPE.flatMap(([path, kind, required]) =>
+    valuesAt(value, path.split('.')).flatMap(({ at, found, hasParent }) => {
+      const isWanted = required === 'always' || (required === 'in its parent' && hasParent);
+      if (found === undefined && !isWanted) return [];
+      return KINDS[kind](found) ? [] : [`${at} must be ${kind}`];
+    }),
+  );
   if (problems.length > 0) throw new ManifestInputError(problems);
   return value as Manifest;
 }
@@ -53,6 +55,9 @@ const isObject = (value: unknown): boolean =>
 
 const KINDS = {
   'a non-empty string': (value: unknown) => typeof value === 'string' && value !== '',
+  'a string': (value: unknown) => typeof value === 'string',
+  'a number': (value: unknown) => typeof value === 'number' && Number.isFinite(value),
+  'true or false': (value: unknown) => typeof value === 'boolean',
   'an object': isObject,
   'a list of strings': (value: unknown) =>
     Array.isArray(value) && value.every((item) => typeof item === 'string'),
@@ -60,36 +65,82 @@ const KINDS = {
   'a list of objects with a name': (value: unknown) => Array.isArray(value) && value.every(isNamed),
 } as const;
 
-interface ShapeRow {
-  path: string[];
-  kind: keyof typeof KINDS;
-  required?: true;
-}
+/** `in its parent`: required where the object around it is there. */
+type Row = [path: string, kind: keyof typeof KINDS, required?: 'always' | 'in its parent'];
 
-const SHAPE: readonly ShapeRow[] = [
-  { path: ['metadata', 'name'], kind: 'a non-empty string', required: true },
-  { path: ['spec', 'model', 'provider'], kind: 'a non-empty string', required: true },
-  { path: ['spec', 'model', 'id'], kind: 'a non-empty string', required: true },
-  { path: ['spec', 'model', 'apiKey'], kind: 'a non-empty string', required: true },
-  { path: ['spec', 'tools'], kind: 'a list of objects with a name' },
-  { path: ['spec', 'mcp'], kind: 'an object' },
-  { path: ['spec', 'mcp', 'servers'], kind: 'a list of objects with a name' },
-  { path: ['spec', 'memory'], kind: 'an object' },
-  { path: ['spec', 'requires'], kind: 'an object' },
-  { path: ['spec', 'requires', 'envVars'], kind: 'a list of strings' },
-  { path: ['spec', 'requires', 'services'], kind: 'a list of objects' },
-  { path: ['spec', 'guardrails'], kind: 'an object' },
-  { path: ['spec', 'guardrails', 'input'], kind: 'a list of objects' },
-  { path: ['spec', 'guardrails', 'output'], kind: 'a list of objects' },
-  { path: ['spec', 'evaluation'], kind: 'an object' },
-  { path: ['spec', 'evaluation', 'datasets'], kind: 'a list of objects with a name' },
+/** Every member that is read, the outer ones first; `*`: each entry of the list. */
+const SHAPE: readonly Row[] = [
+  ['metadata.name', 'a non-empty string', 'always'],
+  ['spec.model.provider', 'a non-empty string', 'always'],
+  ['spec.model.id', 'a non-empty string', 'always'],
+  ['spec.model.apiKey', 'a non-empty string', 'always'],
+  ['spec.model.fallback', 'an object'],
+  ['spec.model.fallback.provider', 'a non-empty string', 'in its parent'],
+  ['spec.model.fallback.id', 'a non-empty string', 'in its parent'],
+  ['spec.model.fallback.apiKey', 'a non-empty string', 'in its parent'],
+  ['spec.model.costControls', 'an object'],
+  ['spec.model.costControls.maxMonthlyUSD', 'a number'],
+  ['spec.model.costControls.maxTokensPerDay', 'a number'],
+  ['spec.model.costControls.usdPerMillionTokens', 'an object'],
+  ['spec.model.costControls.usdPerMillionTokens.input', 'a number'],
+  ['spec.model.costControls.usdPerMillionTokens.output', 'a number'],
+  ['spec.tools', 'a list of objects with a name'],
+  ['spec.tools.*.annotations', 'an object'],
+  ['spec.tools.*.annotations.destructiveHint', 'true or false'],
+  ['spec.mcp', 'an object'],
+  ['spec.mcp.servers', 'a list of objects with a name'],
+  ['spec.mcp.servers.*.transport', 'a string'],
+  ['spec.mcp.servers.*.command', 'a string'],
+  ['spec.mcp.servers.*.url', 'a string'],
+  ['spec.mcp.servers.*.host', 'a string'],
+  ['spec.mcp.servers.*.port', 'a number'],
+  ['spec.mcp.servers.*.healthCheck', 'an object'],
+  ['spec.mcp.servers.*.healthCheck.timeoutSeconds', 'a number'],
+  ['spec.memory', 'an object'],
+  ['spec.memory.backend', 'a string'],
+  ['spec.memory.shortTerm', 'an object'],
+  ['spec.memory.shortTerm.backend', 'a string'],
+  ['spec.memory.shortTerm.connection', 'a string'],
+  ['spec.memory.shortTerm.ttlSeconds', 'a number'],
+  ['spec.memory.longTerm', 'an object'],
+  ['spec.memory.longTerm.backend', 'a string'],
+  ['spec.memory.longTerm.connectionString', 'a string'],
+  ['spec.memory.vector', 'an object'],
+  ['spec.memory.vector.backend', 'a string'],
+  ['spec.memory.vector.connectionString', 'a string'],
+  ['spec.requires', 'an object'],
+  ['spec.requires.envVars', 'a list of strings'],
+  ['spec.requires.services', 'a list of objects'],
+  ['spec.requires.services.*.name', 'a string'],
+  ['spec.requires.services.*.type', 'a string'],
+  ['spec.requires.services.*.address', 'a string'],
+  ['spec.requires.services.*.critical', 'true or false'],
+  ['spec.guardrails', 'an object'],
+  ['spec.guardrails.input', 'a list of objects'],
+  ['spec.guardrails.input.*.type', 'a string'],
+  ['spec.guardrails.output', 'a list of objects'],
+  ['spec.guardrails.output.*.type', 'a string'],
+  ['spec.guardrails.output.*.threshold', 'a number'],
+  ['spec.evaluation', 'an object'],
+  ['spec.evaluation.datasets', 'a list of objects with a name'],
+  ['spec.observability', 'an object'],
+  ['spec.observability.tracing', 'an object'],
+  ['spec.observability.tracing.backend', 'a string'],
+  ['spec.observability.tracing.endpoint', 'a string'],
 ];
 
-function valueAt(value: unknown, path: readonly string[]): unknown {
-  let current = value;
-  for (const key of path) {
-    if (typeof current !== 'object' || current === null) return undefined;
-    current = (current as Readonly<Record<string, unknown>>)[key];
-  }
-  return current;
+interface Place {
+  at: string;
+  found: unknown;
+  hasParent: boolean;
+}
+
+/** The values at a path, each with where it was found; undefined where there is none. */
+function valuesAt(value: unknown, path: readonly string[], at = '', hasParent = true): Place[] {
+  const [key, ...rest] = path;
+  if (key === undefined) return [{ at, found: value, hasParent }];
+  if (key === '*')
+    return Array.isArray(value) ? value.flatMap((each, n) => valuesAt(each, rest, `${at}[${n}]`)) : [];
+  const inner: unknown = isObject(value) ? (value as Readonly<Record<string, unknown>>)[key] : undefined;
+  return valuesAt(inner, rest, at === '' ? key : `${at}.${key}`, isObject(value));
 }
