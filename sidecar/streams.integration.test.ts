@@ -14,6 +14,8 @@ import { manifestText } from '../testing/sidecar-rig.ts';
 const STREAMS = 1_000;
 const WARM_UP = 100;
 const EVENTS = 10;
+/** Over what a sidecar has that has carried a few streams. */
+const MAY_GROW = 150 * 1024 * 1024;
 /** Files that a sidecar opens of its own accord while it runs. */
 const SOME_FILES = 10;
 /** A step of a loaded machine; none of it is a measurement. */
