@@ -16,7 +16,7 @@ beforeEach(() => {
 });
 afterEach(async () => {
   await children.close();
-  rmSync(folder, { recursive: true });
+  rmSync(folder, { recursive: true, force: true });
 });
 
 function start(source: string, env: Record<string, string> = {}): void {

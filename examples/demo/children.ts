@@ -17,7 +17,6 @@ interface Child {
   exited: Promise<void>;
 }
 
-const END_WITH_PARENT = new URL('end-with-parent.ts', import.meta.url).href;
 const GRACE_MS = 5_000;
 const TAIL_LINES = 15;
 
@@ -28,6 +27,7 @@ export class Children {
   readonly #running = new Set<Child>();
   #stopping = false;
 
+  /** @param folder the demo's own: what is in it ends with the demo */
   constructor(folder: string, onCrash: (error: Error) => void) {
     this.#folder = folder;
     this.#onCrash = onCrash;
@@ -43,7 +43,7 @@ export class Children {
     const log = openSync(logFile, 'a');
     const child = spawn(
       process.execPath,
-      ['--enable-source-maps', '--import', END_WITH_PARENT, spec.program],
+      ['--enable-source-maps', '--import', endWithParent(this.#folder), spec.program],
       {
         // Nothing of the caller's environment: a PLATFORM_URL of another cluster must not leak in.
         env: { PATH: process.env['PATH'] ?? '', LOG_FORMAT: 'text', ...spec.env },
@@ -93,4 +93,11 @@ export class Children {
       .map((line) => `  ${line}`)
       .join('\n');
   }
+}
+
+/** What makes a process end when the demo is gone, and take the demo's folder along. */
+function endWithParent(folder: string): string {
+  const program = new URL('end-with-parent.ts', import.meta.url);
+  program.searchParams.set('folder', folder);
+  return program.href;
 }
