@@ -180,16 +180,19 @@ function suite(name: keyof typeof TRANSPORTS, { mode, serve }: Setting): void {
   test('is told in this mode’s way that the call of a tool is denied, and goes on after it', async () => {
     const call = (n: number) => client.callTool({ name: 'count_to', arguments: { n } });
     const counted = (n: number) => ({ content: [{ type: 'text', text: `counted to ${n} – “done”` }] });
+    // Two requests shook hands. Over SSE a result may be there before its own request is answered.
     expect(await call(1)).toMatchObject(counted(1));
+    await rig.completed(3);
     rig.reports = BREAKS;
     if (mode === 'enforce' && name === 'SSE')
       // What the tool gave travels on a stream that was judged when it began: enforce cannot stop it, and may tell too.
       await call(2).catch((error: unknown) => expect(String(error)).toContain('PolicyViolation'));
     else if (mode === 'enforce') await expect(call(2)).rejects.toThrow(/PolicyViolation/);
     else expect(await call(2)).toMatchObject(counted(2));
+    await rig.completed(4);
     rig.reports = KEEPS;
     expect(await call(3)).toMatchObject(counted(3));
-    const posts = (await rig.completed(4)).filter(({ method }) => method === 'POST').slice(-3);
+    const posts = (await rig.completed(5)).filter(({ method }) => method === 'POST').slice(-3);
     expect(posts.map(({ outcome, blocked }) => [outcome, blocked])).toEqual([
       ['allow', undefined],
       ['deny', mode === 'enforce' ? true : undefined],
