@@ -30,12 +30,21 @@ const write = (name: string, text: string | Buffer): void => writeFileSync(join(
 describe('platform', () => {
   test.each(['', '--help', 'help'])('"%s" shows every command, and that is no failure', async (args) => {
     const { output, errors, exitCode } = await platform(args);
-    for (const command of ['validate', 'init', 'health', 'audit', 'generate-policy', 'register'])
+    for (const command of [
+      'validate',
+      'init',
+      'health',
+      'audit',
+      'generate-policy',
+      'register',
+      'inject',
+      'uninject',
+    ])
       expect(output).toContain(`  ${command} `);
     expect({ errors, exitCode }).toEqual({ errors: '', exitCode: 0 });
   });
 
-  test.each(['validate', 'init', 'health', 'audit', 'generate-policy', 'register'])(
+  test.each(['validate', 'init', 'health', 'audit', 'generate-policy', 'register', 'inject', 'uninject'])(
     '%s --help has examples and exit codes',
     async (command) => {
       const { output, exitCode } = await platform(`${command} --help`);

@@ -1,6 +1,16 @@
 import { runCommandLine } from '../cli/program.ts';
 
-const COMMANDS = ['', 'validate', 'init', 'health', 'audit', 'generate-policy', 'register'];
+const COMMANDS = [
+  '',
+  'validate',
+  'init',
+  'health',
+  'audit',
+  'generate-policy',
+  'register',
+  'inject',
+  'uninject',
+];
 
 async function helpOf(command: string): Promise<string> {
   const { output } = await runCommandLine([...command.split(' ').filter(Boolean), '--help'], {

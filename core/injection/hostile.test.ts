@@ -1,0 +1,163 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { injectionSettings, optedInPod } from '../../testing/pods.ts';
+import { ANNOTATIONS } from './annotations.ts';
+import { decide } from './decide.ts';
+import { inject } from './inject.ts';
+import type { Pod } from './pod.ts';
+
+const settings = injectionSettings({ allowedImages: ['good.example/sidecar:1'] });
+const NAMES = Object.values(ANNOTATIONS).map(({ name }) => name);
+
+/** Where text of a pod could be taken for structure, or be too much. */
+const HOSTILE: [string, string][] = [
+  ['YAML', 'x\nspec:\n  hostNetwork: true'],
+  ['a YAML anchor', '&a [*a, *a]'],
+  ['a YAML tag', '!!binary aGk='],
+  ['a second document', '---\nkind: Pod'],
+  ['JSON', '{"op":"remove","path":"/spec"}'],
+  ['the end of a JSON text', '"},{"op":"add","path":"/spec/hostNetwork","value":true}'],
+  ['a line feed', 'a\nb'],
+  ['a carriage return', 'a\rb'],
+  ['a NUL', 'a\u0000b'],
+  ['a terminal sequence', '\u001b[2J\u001b]0;x\u0007'],
+  ['a right-to-left override', 'a\u202eb'],
+  ['a zero-width joiner', 'a\u200db'],
+  ['letters that look like others', '\u0430gent'],
+  ['half of a pair', 'a\ud800'],
+  ['emoji', '🤖'],
+  ['256 KB', 'a'.repeat(256 * 1024)],
+  ['256 KB of quotes', '"'.repeat(256 * 1024)],
+  ['a Helm template', '{{ .Values.x | toYaml }}'],
+  ['a variable of Kubernetes', '$(POD_IP)'],
+  ['a shell', '$(curl x)`id`${HOME}; rm -rf /'],
+  ['a path', '../../etc/passwd'],
+  ['a URL', 'http://169.254.169.254/'],
+  ['HTML', '<script>alert(1)</script>'],
+  ['a flag', '--inspect=0.0.0.0'],
+  ['nothing', ''],
+  ['a space', ' '],
+  ['a number with more behind', '8000 9000'],
+  ['a number of another alphabet', '\u0668\u0660\u0660\u0660'],
+  ['infinity', 'Infinity'],
+  ['a huge quantity', `${'9'.repeat(400)}Gi`],
+  ['a negative quantity', '-1'],
+  ['a name of every object', '__proto__'],
+];
+
+describe('a value that is not meant well', () => {
+  test.each(HOSTILE)('is refused in every annotation of ours: %s', (_kind, value) => {
+    for (const name of NAMES) {
+      const decision = decide(optedInPod({ annotations: { [name]: value } }), settings);
+      const codes = decision.action === 'refuse' ? decision.refusals.map(({ code }) => code) : [];
+      // A reference may hold any word: which one, the list of allowed images says.
+      const refusedAs =
+        name === ANNOTATIONS.image.name
+          ? ['annotation-invalid', 'image-not-allowed']
+          : ['annotation-invalid'];
+      expect([name, refusedAs]).toEqual([name, expect.arrayContaining(codes)]);
+      expect([name, codes.length]).toEqual([name, 1]);
+    }
+  });
+
+  test.each(HOSTILE)('is data where it is none of ours: %s', (_kind, value) => {
+    const plain = structureOf(injected(optedInPod({ annotations: { 'example.com/x': 'plain' } })));
+    const pod = injected(optedInPod({ annotations: { 'example.com/x': value } }));
+    expect(pod.metadata?.annotations?.['example.com/x']).toBe(value);
+    expect(structureOf(pod)).toEqual(plain);
+  });
+
+  test.each(HOSTILE)('makes a refusal of one line and of a few hundred characters: %s', (_kind, value) => {
+    const pods: Pod[] = [
+      ...NAMES.map((name) => optedInPod({ annotations: { [name]: value } })),
+      optedInPod({ metadata: { name: value } }),
+      optedInPod({ metadata: { labels: { 'platform.io/agent': value } } }),
+      optedInPod({ spec: { os: { name: value } } }),
+      optedInPod({ spec: { nodeSelector: { 'kubernetes.io/os': value } } }),
+      optedInPod({ spec: { containers: [{ name: value, ports: [{ containerPort: 4000 }] }] } }),
+      optedInPod({
+        spec: {
+          containers: [
+            { name: 'a', ports: [{ containerPort: 1, name: value }] },
+            { name: value, ports: [{ containerPort: 2, name: value }] },
+          ],
+        },
+      }),
+      optedInPod({
+        annotations: { 'platform.io/agent-container': 'b' },
+        spec: { containers: [{ name: value }] },
+      }),
+      optedInPod({ annotations: { [`platform.io/${value}`]: 'x' } }),
+    ];
+    for (const pod of pods) {
+      const decision = decide(pod, settings);
+      const texts =
+        decision.action === 'refuse'
+          ? decision.refusals.map(({ message }) => message)
+          : decision.action === 'inject'
+            ? decision.warnings
+            : [];
+      for (const text of texts) {
+        expect(text.length).toBeLessThan(900);
+        // eslint-disable-next-line no-control-regex -- control characters are what this is about
+        expect(text).not.toMatch(/[\u0000-\u001f\u007f]/);
+        expect(text.isWellFormed()).toBe(true);
+      }
+    }
+  });
+
+  test('many unknown annotations make a few warnings', () => {
+    const many = Object.fromEntries(
+      Array.from({ length: 5000 }, (_, index) => [`platform.io/x${index}`, '']),
+    );
+    const decision = decide(optedInPod({ annotations: many }), settings);
+    expect(decision).toMatchObject({
+      action: 'inject',
+      warnings: expect.arrayContaining(['4995 more annotations are none that the injector knows']),
+    });
+    expect(decision.action === 'inject' && decision.warnings.length).toBe(6);
+  });
+});
+
+test('whatever the annotations say, injection adds the same members and changes nothing else', () => {
+  const plain = structureOf(injected(optedInPod()));
+  const annotations = fc.dictionary(
+    fc.oneof(fc.constantFrom(...NAMES), fc.string({ unit: 'binary', maxLength: 30 })),
+    fc.oneof(
+      fc.string({ unit: 'binary', maxLength: 60 }),
+      fc.constantFrom(...HOSTILE.map(([, value]) => value.slice(0, 200))),
+      fc.constantFrom('8000', 'track', '128Mi', '500m', 'debug', 'true', 'agent', 'good.example/sidecar:1'),
+    ),
+    { maxKeys: 8 },
+  );
+  let injections = 0;
+  fc.assert(
+    fc.property(annotations, (said) => {
+      const pod = optedInPod({ annotations: { ...said, 'platform.io/inject': 'true' } });
+      const decision = decide(pod, settings);
+      if (decision.action !== 'inject') return;
+      injections += 1;
+      const after = inject(pod, decision.plan, settings);
+      expect(structureOf(after)).toEqual(plain);
+      expect(after.metadata?.annotations).toMatchObject(pod.metadata?.annotations ?? {});
+    }),
+    { numRuns: 3000 },
+  );
+  expect(injections).toBeGreaterThan(500);
+});
+
+function injected(pod: Pod): Pod {
+  const decision = decide(pod, settings);
+  if (decision.action !== 'inject') throw new Error(`not injected: ${JSON.stringify(decision)}`);
+  return inject(pod, decision.plan, settings);
+}
+
+/** The paths and kinds of every member but the annotations: what a value could only change by becoming structure. */
+function structureOf({ metadata, ...pod }: Pod): string[] {
+  const paths = (value: unknown, path: string): string[] =>
+    typeof value === 'object' && value !== null
+      ? [path, ...Object.entries(value).flatMap(([key, member]) => paths(member, `${path}/${key}`))]
+      : [`${path}: ${typeof value}`];
+  const { annotations: _annotations, ...rest } = metadata ?? {};
+  return paths({ ...pod, metadata: rest }, '').filter((path) => !path.includes('/ports/'));
+}
