@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import Anthropic from '@anthropic-ai/sdk';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { BREAKS, DENIAL, inEachSetting, type ServedRig } from '../../testing/client-rig.ts';
+import { BREAKS, DENIAL, inEachSetting, KEEPS, type ServedRig } from '../../testing/client-rig.ts';
 import { until } from '../../testing/proxy-rig.ts';
 
 const MODEL = 'claude-for-tests';
@@ -133,17 +133,24 @@ inEachSetting('the Anthropic client', ({ mode, serve }) => {
     ]);
   });
 
-  test('gets each event before the agent says the next one, and ends the agent’s answer when it leaves', async () => {
-    eventsUntilSilence = 4;
-    const stream = client.messages.stream(QUESTION);
-    const aborted = expect(stream.done()).rejects.toThrow(Anthropic.APIUserAbortError);
-    await new Promise<void>((resolve) => stream.once('text', () => resolve()));
-    expect(answer?.closed).toBe(false);
-    stream.abort();
-    await aborted;
-    await until(() => answer?.closed === true, 'the end of the agent’s answer');
-    expect(await rig.completed(1)).toMatchObject([{ statusCode: 200, outcome: 'allow', aborted: true }]);
-  });
+  // In enforce there is no denied stream that a client could leave.
+  const STREAMED: [outcome: string, reports: Record<string, string>][] = [['allow', KEEPS]];
+  if (mode === 'track') STREAMED.push(['deny', BREAKS]);
+  test.each(STREAMED)(
+    'gets each event before the agent says the next one, and ends the agent’s answer when it leaves (%s)',
+    async (outcome, reports) => {
+      rig.reports = reports;
+      eventsUntilSilence = 4;
+      const stream = client.messages.stream(QUESTION);
+      const aborted = expect(stream.done()).rejects.toThrow(Anthropic.APIUserAbortError);
+      await new Promise<void>((resolve) => stream.once('text', () => resolve()));
+      expect(answer?.closed).toBe(false);
+      stream.abort();
+      await aborted;
+      await until(() => answer?.closed === true, 'the end of the agent’s answer');
+      expect(await rig.completed(1)).toMatchObject([{ statusCode: 200, outcome, aborted: true }]);
+    },
+  );
 
   test('gets the call of a tool, whole and in a stream', async () => {
     const tools: Anthropic.Tool[] = [{ name: 'get_weather', input_schema: { type: 'object' } }];
