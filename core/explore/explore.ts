@@ -67,12 +67,13 @@ function passedTogether(checks: readonly Check[]): boolean | null {
 }
 
 function toolsOf(manifest: Manifest, checks: readonly Check[]): ExploreReport['tools'] {
-  const declared = (manifest.spec.tools ?? []).map((tool) => tool.name);
-  const reported = checks.filter((check) => check.category === 'tool').map(({ id }) => nameOf(id));
-  return [...new Set([...declared, ...reported])].map((name) => ({
+  const declared = new Set((manifest.spec.tools ?? []).map((tool) => tool.name));
+  const reported = checks.filter((check) => check.category === 'tool');
+  const found = new Map(reported.map((check) => [nameOf(check.id), check]));
+  return [...new Set([...declared, ...found.keys()])].map((name) => ({
     name,
-    declared: declared.includes(name),
-    registered: passed(checks.find((check) => check.id === `tool:${name}`)),
+    declared: declared.has(name),
+    registered: passed(found.get(name)),
   }));
 }
 
