@@ -106,6 +106,21 @@ async function startUpgrading(): Promise<ProxyRig> {
   return started;
 }
 
+/** Says hello to the agent once it has switched, and leaves so many milliseconds later. */
+function speakAndLeave(port: number, ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    const client = connect(port, '127.0.0.1', () => client.write(UPGRADE));
+    client.once('data', () => {
+      client.write('hello');
+      setTimeout(() => client.destroy(), ms);
+    });
+    client
+      .resume()
+      .on('error', () => undefined)
+      .on('close', () => resolve());
+  });
+}
+
 describe('the agent', () => {
   test('is not there: unreachable and unsent', async () => {
     rig = await startProxyBefore(new URL(`http://127.0.0.1:${await servers.closedPort()}`));
@@ -163,6 +178,22 @@ describe('the agent', () => {
         bytesOut: 4,
       }),
     );
+  });
+
+  test('leaves a WebSocket at about the time at which its client does: every entry is completed', async () => {
+    const started = await startRig(() => undefined);
+    let count = 0;
+    started.agent.on('upgrade', (_request, socket: Duplex) => {
+      socket.on('error', () => undefined);
+      socket.write('HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
+      // Its server would wait for it otherwise: nobody reads it.
+      setTimeout(() => socket.destroy(), 300);
+      const isRude = (count += 1) % 2 === 0;
+      setTimeout(() => (isRude ? socket.destroy() : socket.end('bye')), 2);
+    });
+    rig = started;
+    await Promise.all(Array.from({ length: 100 }, (_, index) => speakAndLeave(rig.port, index % 10)));
+    await until(() => rig.audit.outcomes.notEvaluated === 100, 'the completion of every entry');
   });
 
   test('does not answer in time: timeout', async () => {

@@ -49,6 +49,8 @@ interface Passage {
 
 /** A client has nothing to say before the agent has switched. */
 const MAX_EARLY_BYTES = 65_536;
+/** How long a client has to take the last bytes of an agent that has gone. */
+const LINGER_MS = 5_000;
 
 export function createUpgrader(context: ProxyContext, { url, timeoutMs }: UpstreamOptions): Upgrader {
   // toProxy: the path goes on as it came; otherwise it is parsed as a URL, which takes out dot segments.
@@ -67,7 +69,7 @@ export function createUpgrader(context: ProxyContext, { url, timeoutMs }: Upstre
       context.outages.ended();
       passage.agent = agent;
       passage.atSwitch = { read: agent.bytesRead - head.length, written: agent.bytesWritten };
-      agent.on('error', () => (passage.isCut = true));
+      agent.on('error', () => (passage.isCut = true)).once('close', () => letGo(passage.client));
       passage.stopWatch();
       const pass = (headers: string[]): void => {
         // What the library writes to the client.
@@ -183,6 +185,14 @@ function withhold(outgoing: ClientRequest, own: readonly unknown[]): (...upgrade
   const theirs = outgoing.listeners('upgrade').filter((each) => !own.includes(each));
   for (const each of theirs) outgoing.off('upgrade', each as () => void);
   return (...upgrade) => theirs.forEach((each) => void Reflect.apply(each, outgoing, upgrade));
+}
+
+/** The agent has gone: nobody reads the client any more, so its end would never be heard, and the connection stay. */
+function letGo(client: Socket): void {
+  const cut = setTimeout(() => client.destroy(), LINGER_MS).unref();
+  client.once('close', () => clearTimeout(cut));
+  // After the library has taken its pipe away, which pauses the client.
+  setImmediate(() => client.resume());
 }
 
 function noteConnection(outgoing: ClientRequest, passage: Passage): void {
