@@ -1,18 +1,13 @@
 import { Agent, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import { promisify } from 'node:util';
 import { afterEach, expect, test } from '@jest/globals';
+import { diceOf } from '../../testing/dice.ts';
 import { startRig, until, type ProxyRig } from '../../testing/proxy-rig.ts';
 
 let rig: ProxyRig;
 afterEach(async () => {
   await rig.close();
 });
-
-/** Numbers in [0, 1) that are the same in every run. */
-function diceOf(seed: number): () => number {
-  let state = seed;
-  return () => (state = (state * 1_103_515_245 + 12_345) & 0x7fffffff) / 0x80000000;
-}
 
 /** An agent that answers, answers early, or breaks off before its head or in its body. */
 function answerAtRandom(request: IncomingMessage, response: ServerResponse, dice: () => number): void {

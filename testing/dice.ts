@@ -1,0 +1,13 @@
+/** Numbers in [0, 1) that are the same for the same seed. */
+export function diceOf(seed: number): () => number {
+  let state = seed & 0x7fffffff;
+  return () => (state = (state * 1_103_515_245 + 12_345) & 0x7fffffff) / 0x80000000;
+}
+
+/** One of the names, as often as its weight says. */
+export function oneOf<T extends string>(dice: () => number, weights: Readonly<Record<T, number>>): T {
+  const names = Object.keys(weights) as T[];
+  const total = names.reduce((sum, name) => sum + weights[name], 0);
+  let left = dice() * total;
+  return names.find((name) => (left -= weights[name]) < 0) ?? names[0]!;
+}
