@@ -23,7 +23,9 @@ beforeAll(async () => {
   writeFileSync(join(cwd, 'good.yaml'), manifestText());
   writeFileSync(
     join(cwd, 'limited.yaml'),
-    manifestText('    costControls: { maxMonthlyUSD: 75, maxTokensPerDay: 1000 }\n'),
+    manifestText(
+      '    costControls: { maxMonthlyUSD: 75, maxTokensPerDay: 1000, usdPerMillionTokens: { input: 1, output: 2 } }\n',
+    ),
   );
   writeFileSync(join(cwd, 'bad.yaml'), manifestText('  tols: []\n'));
   provider = createServer((request, response) =>
