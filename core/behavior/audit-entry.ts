@@ -54,6 +54,8 @@ export interface AuditEntry extends Behavior {
   lateDenial?: true;
   usage?: RequestUsage;
   events?: BehavioralEvent[];
+  /** Who told the events, by its own word. */
+  agentName?: string;
 }
 
 export type BehavioralEvent =

@@ -85,6 +85,7 @@ export class AuditLog {
     if (entry === undefined) return null;
     const late = lateCallsOf(entry, batch.events);
     Object.assign(entry, applyEvents(entry, batch.events));
+    if (batch.agentName !== undefined) entry.agentName = batch.agentName;
     this.#count(late);
     return entry;
   }

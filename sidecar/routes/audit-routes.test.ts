@@ -1,0 +1,118 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
+import { EVENT_BATCH_LIMITS } from '../../core/behavior/parse-event-batch.ts';
+import { manifestText, startSidecarRig, type SidecarRig } from '../../testing/sidecar-rig.ts';
+
+let rig: SidecarRig;
+beforeEach(async () => {
+  rig = await startSidecarRig({ manifest: manifestText(), env: { AUDIT_RING_SIZE: '4' } });
+  rig.agent.otherwise = (_request, response) => response.end('ok');
+});
+afterEach(() => rig.close());
+
+const send = async (...ids: string[]): Promise<void> => {
+  for (const id of ids) await (await fetch(`${rig.proxyUrl}/x`, { headers: { 'x-request-id': id } })).text();
+};
+const audit = (query = ''): Promise<AuditEntry[]> => rig.report<AuditEntry[]>(`/audit${query}`);
+const tell = (body: unknown): Promise<Response> =>
+  rig.control('/events', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+const TOOL = { type: 'tool', name: 't' };
+
+describe('a page of a ring that holds seq 3 to 6, of which two have the id 5', () => {
+  test.each([
+    ['?limit=99999999999999999999', [3, 4, 5, 6]],
+    ['?limit=002', [5, 6]],
+    ['?since=0', [3, 4, 5, 6]],
+    ['?since=1', [3, 4, 5, 6]],
+    ['?since=05', [6]],
+    ['?since=6', []],
+    ['?since=7', [3, 4, 5, 6]],
+    ['?since=99999999999999999999', [3, 4, 5, 6]],
+    ['?since=same', [5, 6]],
+    ['?since=same&limit=1', [5]],
+    ['?since=-1', [3, 4, 5, 6]],
+    ['?since=4.0', [3, 4, 5, 6]],
+  ])('%s', async (query, seqs) => {
+    await send('same', '9', 'same', 'same', '5', '5');
+    expect((await audit(query)).map(({ seq }) => seq)).toEqual(seqs);
+  });
+});
+
+describe('events', () => {
+  test('go to the newest entry of an id', async () => {
+    await send('a', 'a', 'b');
+    await tell({ requestId: 'a', events: [TOOL] });
+    expect((await audit()).map(({ toolsCalled }) => toolsCalled)).toEqual([undefined, ['t'], undefined]);
+  });
+
+  test('of every variant are recorded as they came, with the name of who told them, unchecked', async () => {
+    await send('a');
+    const events = [
+      { type: 'guardrail', guardrailType: 'toxicity-filter', invoked: true, blocked: false, score: 0.4 },
+      { type: 'tool', name: 'pay', success: false, latencyMs: 5.5 },
+      { type: 'model', modelId: 'm', promptTokens: 2, completionTokens: 3 },
+      { type: 'memory', backend: 'redis', ttlSeconds: 60, piiScrubbed: true },
+    ];
+    const reply = await tell({ requestId: 'a', agentName: 'somebody else', events });
+    expect([reply.status, await reply.json()]).toEqual([
+      200,
+      { requestId: 'a', found: true, opaViolations: [] },
+    ]);
+    expect((await audit())[0]).toMatchObject({ events, agentName: 'somebody else' });
+  });
+
+  test('of an id that is overwritten are not found', async () => {
+    await send('a', 'b', 'c', 'd', 'e');
+    const reply = await tell({ requestId: 'a', events: [TOOL] });
+    expect([reply.status, await reply.json()]).toEqual([202, { requestId: 'a', found: false }]);
+  });
+
+  test('are at most 500', async () => {
+    await send('a');
+    const batch = (count: number) => ({ requestId: 'a', events: Array<object>(count).fill(TOOL) });
+    expect((await tell(batch(501))).status).toBe(400);
+    expect((await audit())[0]).not.toHaveProperty('events');
+    expect((await tell(batch(500))).status).toBe(200);
+    expect((await audit())[0]?.events).toHaveLength(500);
+  });
+
+  test('are at most 64 KiB', async () => {
+    await send('a');
+    const body = (bytes: number) => {
+      const batch = { requestId: 'a', events: [TOOL], more: '' };
+      return { ...batch, more: 'x'.repeat(bytes - JSON.stringify(batch).length) };
+    };
+    expect((await tell(body(EVENT_BATCH_LIMITS.bytes + 1))).status).toBe(413);
+    expect((await audit())[0]).not.toHaveProperty('events');
+    expect((await tell(body(EVENT_BATCH_LIMITS.bytes))).status).toBe(200);
+  });
+
+  test('of which one is not valid are not recorded, and each reason is said', async () => {
+    await send('a');
+    const reply = await tell({
+      requestId: 'a',
+      agentName: 'x',
+      events: [TOOL, { type: 'dance' }, { type: 'tool' }],
+    });
+    expect([reply.status, await reply.json()]).toEqual([
+      400,
+      {
+        type: 'about:blank',
+        title: 'Bad Request',
+        status: 400,
+        detail: 'the event batch is not valid',
+        errors: [
+          { path: 'events[1].type', message: 'must be one of guardrail, tool, model, memory' },
+          { path: 'events[2].name', message: 'must be a string' },
+        ],
+      },
+    ]);
+    const [entry] = await audit();
+    expect(entry).not.toHaveProperty('events');
+    expect(entry).not.toHaveProperty('agentName');
+  });
+});
