@@ -1,7 +1,8 @@
-import { spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { execFile, spawn } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { freePorts } from '../examples/demo/free-ports.ts';
 import { ProcessRig, type RunningPart } from '../testing/process-rig.ts';
@@ -137,4 +138,25 @@ const outside = Object.values(networkInterfaces())
     expect(await audit('--url', guarded.controlUrl)).toMatchObject({ exitCode: 0, errors: '' });
   },
   60_000,
+);
+
+/** The standard output of the command on a terminal, which `script` makes. */
+async function onTerminal(env: Record<string, string>): Promise<string> {
+  const command = [process.execPath, BUNDLE, 'audit', MANIFEST].map((word) => `'${word}'`).join(' ');
+  const { stdout } = await promisify(execFile)('script', ['-qec', command, '/dev/null'], {
+    env: { PATH: process.env['PATH'], ...env },
+    timeout: 20_000,
+  });
+  return stdout;
+}
+
+// The one of util-linux: others take other options.
+(process.platform === 'linux' && existsSync('/usr/bin/script') ? test : test.skip)(
+  'colours show on a terminal, unless NO_COLOR says no',
+  async () => {
+    expect(await onTerminal({})).toContain('\u001b[33m 70/100 C\u001b[39m');
+    const plain = await onTerminal({ NO_COLOR: '1' });
+    expect(plain).toContain('  declared  70/100 C ');
+    expect(plain).not.toContain('\u001b[3');
+  },
 );
