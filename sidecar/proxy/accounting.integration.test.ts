@@ -9,7 +9,8 @@ import { startRecklessAgent, type RecklessAgent } from '../../testing/reckless-a
 import { RecklessClients, type Experience } from '../../testing/reckless-clients.ts';
 import { manifestText, startSidecarRig, type SidecarRig } from '../../testing/sidecar-rig.ts';
 
-const REQUESTS = 10_000;
+/** In each mode: ten thousand in all. */
+const REQUESTS = 5_000;
 const CONCURRENCY = 64;
 const RING = 2_000;
 /** `SEED=` repeats a run, as far as two sides that break off at random times can be repeated. */
