@@ -38,9 +38,8 @@ const INITIALIZE = JSON.stringify({
 
 /**
  * Does an MCP server answer: a handshake over streamable HTTP, then over the older HTTP+SSE. A session that this opens is
- * ended. One that wants a key (401, 403) or slows down (429) is there; an error of its own (5xx), a web page or a silent
- * connection is none. Where only host and port are declared, nobody knows the path: another HTTP server than one that
- * does not know `/mcp` or `/sse` is then told from MCP, that one is not. Never rejects.
+ * ended. One that wants a key (401, 403) or slows down (429) is there; one with an error of its own (5xx), a web page and
+ * silence are not. Where the path is a guess, a server that only does not know it (other 4xx) passes. Never rejects.
  */
 export async function mcpReach({ address, transport, timeoutMs, signal }: McpProbe): Promise<Reach> {
   const urls = urlsOf(address);
