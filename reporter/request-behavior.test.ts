@@ -1,7 +1,4 @@
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { BehavioralEvent } from '../core/behavior/audit-entry.ts';
 import { parseBehaviorHeaders } from '../core/behavior/parse-behavior-headers.ts';
 import { createRequestBehavior, type HeadWriter, type RequestBehavior } from './request-behavior.ts';
@@ -177,55 +174,5 @@ describe('a name', () => {
     const listed = parseBehaviorHeaders(new Map(Object.entries(behavior.headers()))).toolsCalled ?? [];
     expect((behavior.headers()[TOOLS] ?? '').length).toBeLessThanOrEqual(4096);
     expect([listed.length > 100, listed.length + events.length]).toEqual([true, 1000]);
-  });
-});
-
-describe('requests that interleave', () => {
-  let server: Server;
-  let url: string;
-  beforeAll(async () => {
-    // Each request names its own guardrail and tools in turns with all the others, and answers in the middle of them.
-    server = createServer((request, response) => {
-      const id = new URL(request.url ?? '', 'http://agent').searchParams.get('id') ?? '';
-      const behavior = aBehavior(response);
-      const work = async (): Promise<void> => {
-        await sleep(Math.random() * 20);
-        behavior.guardrail(`guard-${id}`);
-        for (let step = 0; step < 3; step += 1) {
-          await sleep(Math.random() * 20);
-          behavior.tool(`tool-${id}-${step}`);
-        }
-        if (Number(id) % 2 === 0) behavior.confirmed();
-        response.writeHead(200, { 'content-type': 'text/plain' }).write(id);
-        await sleep(Math.random() * 20);
-        behavior.tool(`late-${id}`);
-        response.end();
-      };
-      void work();
-    });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  });
-  afterAll(() => new Promise((resolve) => server.close(resolve)));
-
-  test('never see what another one did', async () => {
-    const ids = Array.from({ length: 200 }, (_, id) => id);
-    const answers = await Promise.all(
-      ids.map(async (id) => {
-        const response = await fetch(`${url}/?id=${id}`);
-        await response.text();
-        return parseBehaviorHeaders(new Map(response.headers));
-      }),
-    );
-    expect(answers).toEqual(
-      ids.map((id) => ({
-        guardrailsInvoked: [`guard-${id}`],
-        toolsCalled: [`tool-${id}-0`, `tool-${id}-1`, `tool-${id}-2`],
-        ...(id % 2 === 0 ? { userConfirmed: true } : {}),
-      })),
-    );
-    expect(new Set(events.map((event) => event.type === 'tool' && event.name))).toEqual(
-      new Set(ids.map((id) => `late-${id}`)),
-    );
   });
 });

@@ -5,7 +5,7 @@ import {
   TOOLS_HEADER,
 } from '../core/behavior/parse-behavior-headers.ts';
 
-/** Where the headers go while the head has not been sent: the response of `node:http`, Express, Koa's and Fastify's `raw`. */
+/** Where the headers go while the head has not been sent: the response of `node:http` and Express, `reply.raw` of Fastify. */
 export interface HeadWriter {
   readonly headersSent: boolean;
   setHeader(name: string, value: string): unknown;

@@ -1,0 +1,154 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { getRequestListener } from '@hono/node-server';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import express from 'express';
+import fastify from 'fastify';
+import { Hono } from 'hono';
+import type { BehavioralEvent } from '../core/behavior/audit-entry.ts';
+import { parseBehaviorHeaders } from '../core/behavior/parse-behavior-headers.ts';
+import { createRequestBehavior, type HeadWriter, type RequestBehavior } from './request-behavior.ts';
+
+/** Many requests at once, in servers that people use: none may ever say what another one did. */
+
+let events: BehavioralEvent[];
+beforeEach(() => {
+  events = [];
+});
+
+function aBehavior(response: HeadWriter | null = null): RequestBehavior {
+  return createRequestBehavior({
+    response,
+    sendEvent: (event) => events.push(event) > 0,
+    onLost: ({ name, reason }) => {
+      throw new Error(`${name}: ${reason}`);
+    },
+  });
+}
+
+/** Does the same in each framework: two turns of work for the request's own id, then the answer. */
+async function work(behavior: RequestBehavior, id: string): Promise<void> {
+  behavior.guardrail(`guard-${id}`);
+  await sleep(Math.random() * 20);
+  behavior.tool(`tool-${id}`);
+}
+
+const FRAMEWORKS: readonly [string, () => Promise<{ url: string; close: () => Promise<unknown> }>][] = [
+  [
+    'Express',
+    async () => {
+      const app = express();
+      app.get('/:id', (request, response) => {
+        void work(aBehavior(response), request.params.id).then(() => response.json('done'));
+      });
+      return listening(createServer(app));
+    },
+  ],
+  [
+    'Fastify',
+    async () => {
+      const app = fastify();
+      app.get<{ Params: { id: string } }>('/:id', async (request, reply) => {
+        await work(aBehavior(reply.raw), request.params.id);
+        return { done: true };
+      });
+      const url = await app.listen({ port: 0, host: '127.0.0.1' });
+      return { url, close: () => app.close() };
+    },
+  ],
+  [
+    'Hono',
+    async () => {
+      const app = new Hono();
+      app.get('/:id', async (context) => {
+        const behavior = aBehavior();
+        await work(behavior, context.req.param('id'));
+        return context.json('done', 200, behavior.headers());
+      });
+      const listen = getRequestListener(app.fetch);
+      return listening(createServer((request, response) => void listen(request, response)));
+    },
+  ],
+];
+
+async function listening(server: Server): Promise<{ url: string; close: () => Promise<unknown> }> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    close: () => {
+      server.closeAllConnections();
+      return new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+test.each(FRAMEWORKS)(
+  'in %s each of a hundred answers says what its own request did',
+  async (_name, start) => {
+    const { url, close } = await start();
+    const ids = Array.from({ length: 100 }, (_, id) => String(id));
+    const answers = await Promise.all(
+      ids.map(async (id) => {
+        const response = await fetch(`${url}/${id}`);
+        await response.text();
+        return parseBehaviorHeaders(new Map(response.headers));
+      }),
+    );
+    await close();
+    expect(answers).toEqual(
+      ids.map((id) => ({ guardrailsInvoked: [`guard-${id}`], toolsCalled: [`tool-${id}`] })),
+    );
+  },
+);
+
+describe('requests that interleave', () => {
+  let server: Server;
+  let url: string;
+  beforeAll(async () => {
+    // Each request names its own guardrail and tools in turns with all the others, and answers in the middle of them.
+    server = createServer((request, response) => {
+      const id = new URL(request.url ?? '', 'http://agent').searchParams.get('id') ?? '';
+      const behavior = aBehavior(response);
+      const work = async (): Promise<void> => {
+        await sleep(Math.random() * 20);
+        behavior.guardrail(`guard-${id}`);
+        for (let step = 0; step < 3; step += 1) {
+          await sleep(Math.random() * 20);
+          behavior.tool(`tool-${id}-${step}`);
+        }
+        if (Number(id) % 2 === 0) behavior.confirmed();
+        response.writeHead(200, { 'content-type': 'text/plain' }).write(id);
+        await sleep(Math.random() * 20);
+        behavior.tool(`late-${id}`);
+        response.end();
+      };
+      void work();
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  });
+  afterAll(() => new Promise((resolve) => server.close(resolve)));
+
+  test('never see what another one did', async () => {
+    const ids = Array.from({ length: 200 }, (_, id) => id);
+    const answers = await Promise.all(
+      ids.map(async (id) => {
+        const response = await fetch(`${url}/?id=${id}`);
+        await response.text();
+        return parseBehaviorHeaders(new Map(response.headers));
+      }),
+    );
+    expect(answers).toEqual(
+      ids.map((id) => ({
+        guardrailsInvoked: [`guard-${id}`],
+        toolsCalled: [`tool-${id}-0`, `tool-${id}-1`, `tool-${id}-2`],
+        ...(id % 2 === 0 ? { userConfirmed: true } : {}),
+      })),
+    );
+    expect(new Set(events.map((event) => event.type === 'tool' && event.name))).toEqual(
+      new Set(ids.map((id) => `late-${id}`)),
+    );
+  });
+});
