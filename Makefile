@@ -6,7 +6,7 @@ export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 INSTALLED := node_modules/.package-lock.json
 SOURCES := $(shell find core runtime kube probe push sidecar operator webhook control-plane reporter cli examples scripts/build.mjs scripts/node-guard.mjs -type f 2>/dev/null)
 
-.PHONY: help install demo test check unit integration e2e soak cluster-binaries images cluster-up cluster-down build generate format clean
+.PHONY: help install demo test check unit integration e2e soak bench cluster-binaries images cluster-up cluster-down build generate format clean
 
 help: ## List the targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z0-9-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,9 +42,13 @@ unit: $(INSTALLED) ## Unit tests
 integration: dist/.built ## Tests against real OPA, API server, bundles and the demo
 	@node scripts/test-all.mjs --only=integration
 
-soak: $(INSTALLED) ## The policy engines against each other for longer: 500,000 pairs (PAIRS=, SEED=), about four minutes
+soak: dist/.built ## The policy engines against each other for longer: 500,000 pairs (PAIRS=, SEED=), about four minutes; the proxy's memory under load
 	@ONLY=opa e2e/cluster/build.sh
 	@PAIRS=$${PAIRS:-500000} npm run --silent test:integration -- --testPathPatterns core/policy/opa.integration
+	@node bench/soak.ts
+
+bench: dist/.built ## Speed and memory of the sidecar's proxy beside others, as ratios; about three minutes (bench/README.md)
+	@npm run --silent bench
 
 e2e: dist/.built ## The suite in a real cluster (own, or the one of E2E_KUBECONFIG)
 	@node scripts/test-all.mjs --only=e2e

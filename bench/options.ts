@@ -1,0 +1,83 @@
+import { parseArgs } from 'node:util';
+import { SCENARIOS, type Scenario } from './scenarios.ts';
+import { BASELINE, TARGETS } from './targets.ts';
+
+export interface BenchOptions {
+  help: boolean;
+  json: boolean;
+  rounds: number;
+  seconds: number;
+  connections: number;
+  scenarios: readonly Scenario[];
+  /** Names; null: all. */
+  targets: readonly string[] | null;
+  /** Bundles of other builds of the sidecar. */
+  others: readonly string[];
+}
+
+export const HELP = `Usage: npm run bench -- [options]
+
+Throughput, latency, processor time and memory of the sidecar and of other proxies before the same agent, in one
+run, as multiples of ${BASELINE}. Takes about three minutes.
+
+  --rounds N        rounds after the warm-up (1..100, default 3)
+  --seconds N       seconds of load for each target and scenario in a round (1..60, default 1)
+  --connections N   connections that ask at once (1..1000, default 32)
+  --scenario NAME   only this one; may be repeated: ${SCENARIOS.map(({ name }) => name).join(', ')}
+  --target NAME     only this one, and ${BASELINE}; may be repeated:
+                    ${TARGETS.map(({ name }) => `'${name}'`).join(', ')}
+  --other PATH      another build of the sidecar (its main.js), in mode track with headers; may be repeated
+  --json            the whole result as JSON
+  --help`;
+
+type Read = { ok: true; options: BenchOptions } | { ok: false; problem: string };
+
+/** Options from the command line; the problem names the option and what it accepts. */
+export function readOptions(args: readonly string[]): Read {
+  try {
+    const { values } = parseArgs({
+      args: [...args],
+      options: {
+        help: { type: 'boolean', default: false },
+        json: { type: 'boolean', default: false },
+        rounds: { type: 'string', default: '3' },
+        seconds: { type: 'string', default: '1' },
+        connections: { type: 'string', default: '32' },
+        scenario: { type: 'string', multiple: true },
+        target: { type: 'string', multiple: true },
+        other: { type: 'string', multiple: true, default: [] },
+      },
+    });
+    const known = SCENARIOS.map(({ name }) => name);
+    const chosen = values.scenario?.map((name) => oneOf('--scenario', name, known)) ?? known;
+    const names = TARGETS.map(({ name }) => name);
+    return {
+      ok: true,
+      options: {
+        help: values.help,
+        json: values.json,
+        rounds: within('--rounds', values.rounds, 100),
+        seconds: within('--seconds', values.seconds, 60),
+        connections: within('--connections', values.connections, 1000),
+        scenarios: SCENARIOS.filter(({ name }) => chosen.includes(name)),
+        targets: values.target?.map((name) => oneOf('--target', name, names)) ?? null,
+        others: values.other,
+      },
+    };
+  } catch (error) {
+    return { ok: false, problem: (error as Error).message };
+  }
+}
+
+function within(option: string, raw: string, max: number): number {
+  const value = Number(raw);
+  if (!/^\d+$/.test(raw) || value < 1 || value > max)
+    throw new Error(`${option}=${raw}: must be an integer from 1 to ${max}`);
+  return value;
+}
+
+function oneOf<T extends string>(option: string, raw: string, accepted: readonly T[]): T {
+  const found = accepted.find((each) => each === raw);
+  if (found === undefined) throw new Error(`${option}=${raw}: must be one of ${accepted.join(', ')}`);
+  return found;
+}

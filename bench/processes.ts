@@ -1,0 +1,76 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+export interface Started {
+  pid: number;
+  close(): Promise<void>;
+}
+
+/** Which processors the process under load has, and which all others share; null: this machine cannot separate them. */
+export const PROCESSORS =
+  availableParallelism() > 1 && spawnSync('taskset', ['--version']).status === 0
+    ? { target: '0', others: `1-${availableParallelism() - 1}` }
+    : null;
+
+/** Moves a process, with all its threads, to its processors. */
+export function pin(pid: number, to: 'target' | 'others'): void {
+  if (PROCESSORS === null) return;
+  const { status, stderr } = spawnSync('taskset', ['-a', '-c', '-p', PROCESSORS[to], String(pid)]);
+  if (status !== 0) throw new Error(`process ${pid} cannot be pinned: ${String(stderr)}`);
+}
+
+/** Starts a Node.js program and waits until it accepts connections on `port`; rejects with its log when it does not. */
+export async function startNode(
+  file: string,
+  port: number,
+  env: Record<string, string> = {},
+): Promise<Started> {
+  const child = spawn(process.execPath, [file], {
+    env: { PATH: process.env['PATH'], NODE_ENV: 'production', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const exited = once(child, 'exit');
+  let log = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text: string) => (log = (log + text).slice(-10_000)));
+  const close = async (): Promise<void> => {
+    child.kill('SIGKILL');
+    await exited;
+  };
+  for (let tries = 0; tries < 400 && child.exitCode === null && child.pid !== undefined; tries++) {
+    if (await accepts(port)) return { pid: child.pid, close };
+    await sleep(50);
+  }
+  await close();
+  throw new Error(`${file} did not come up: ${log}`);
+}
+
+async function accepts(port: number): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1');
+  try {
+    await once(socket, 'connect');
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
+  }
+}
+
+/** Milliseconds of processor time, user and system, that the process has used since its start; the kernel counts in steps of 10. */
+export function cpuMs(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+  // The second field is the name in parentheses, which may have blanks in it.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return (Number(fields[11]) + Number(fields[12])) * 10;
+}
+
+/** Megabytes of memory that the process holds. */
+export function residentMb(pid: number): number {
+  const [, kilobytes] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1')) ?? [];
+  return Number(kilobytes) / 1024;
+}

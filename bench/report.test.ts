@@ -1,0 +1,52 @@
+import { describe, expect, test } from '@jest/globals';
+import { renderTable, rowsOf, spreadOf, type Measurement } from './report.ts';
+
+test.each([
+  [[3], { min: 3, median: 3, max: 3 }],
+  [[9, 1, 2], { min: 1, median: 2, max: 9 }],
+  [[4, 1, 3, 2], { min: 1, median: 2.5, max: 4 }],
+])('the spread of %j', (values, expected) => {
+  expect(spreadOf(values)).toEqual(expected);
+});
+
+const measured = (target: string, round: number, perSecond: number, cpuUs: number): Measurement => ({
+  target,
+  scenario: 'json',
+  round,
+  perSecond,
+  cpuUs,
+  p50Ms: 1,
+  p99Ms: 2,
+});
+
+describe('rows', () => {
+  const rows = rowsOf(
+    [
+      measured('base', 1, 100, 50),
+      measured('fast', 1, 200, 20),
+      measured('base', 2, 10, 100),
+      measured('fast', 2, 40, 50),
+    ],
+    'base',
+  );
+
+  test('hold each round against the baseline of the same round, so that a slow minute slows both', () => {
+    expect(
+      rows.map(({ target, throughputRatio, cpuRatio }) => ({ target, throughputRatio, cpuRatio })),
+    ).toEqual([
+      { target: 'base', throughputRatio: spreadOf([1]), cpuRatio: spreadOf([1]) },
+      { target: 'fast', throughputRatio: spreadOf([2, 4]), cpuRatio: spreadOf([2, 2.5]) },
+    ]);
+  });
+
+  test('are shown with the median and the range of the rounds', () => {
+    const [head, , fast] = renderTable(rows, 'base').split('\n');
+    expect(head).toMatch(/^json +req\/s +p50 ms +p99 ms +cpu µs\/req +req\/s × base +req\/cpu × base$/);
+    expect(fast).toMatch(/^fast +120 +1\.00 +2\.00 +35 +3\.00 \(2\.00\.\.4\.00\) +2\.25 \(2\.00\.\.2\.50\)$/);
+  });
+
+  test('show no ratio where the baseline was not measured', () => {
+    const [, line] = renderTable(rowsOf([measured('alone', 1, 5, 5)], 'base'), 'base').split('\n');
+    expect(line).toMatch(/ - +-$/);
+  });
+});

@@ -1,0 +1,88 @@
+/** What is asked of every target, and the only right answer to it. */
+export interface Scenario {
+  name: 'json' | 'chat' | 'sse';
+  what: string;
+  method: 'GET' | 'POST';
+  /** After the prefix that says whether the agent reports behavior. */
+  path: string;
+  body: string;
+  contentType: string;
+  /** The answer's body; of a stream the events, each sent on its own. */
+  answer: readonly string[];
+}
+
+/** `told` makes the agent put the behavioral headers into every answer. */
+export type Prefix = 'plain' | 'told';
+
+/** Reports what the bench's manifest asks for, so that the policy allows it. */
+export const BEHAVIOR_HEADERS = {
+  'X-Platform-Guardrails-Invoked': 'pii-detector, prompt-injection',
+  'X-Platform-Tools-Called': 'search-orders, refund',
+  'X-Platform-User-Confirmed': 'true',
+} as const;
+
+const USAGE = { prompt_tokens: 412, completion_tokens: 96, total_tokens: 508 };
+
+const ORDER = { order: 'A-1042', status: 'shipped', carrier: 'post', items: [{ sku: 'x1', count: 2 }] };
+
+const QUESTION = JSON.stringify({
+  model: 'gpt-5',
+  messages: [
+    { role: 'system', content: 'You help customers of a small shop. '.repeat(40) },
+    { role: 'user', content: 'Where is my order A-1042? '.repeat(20) },
+  ],
+});
+
+const COMPLETION = JSON.stringify({
+  id: 'chatcmpl-1',
+  object: 'chat.completion',
+  created: 1_700_000_000,
+  model: 'gpt-5',
+  choices: [
+    {
+      index: 0,
+      message: { role: 'assistant', content: 'Your order was shipped on Monday. '.repeat(12) },
+      finish_reason: 'stop',
+    },
+  ],
+  usage: USAGE,
+});
+
+const chunk = (delta: object, more: object = {}): string =>
+  `data: ${JSON.stringify({ id: 'chatcmpl-1', object: 'chat.completion.chunk', model: 'gpt-5', choices: [{ index: 0, delta }], ...more })}\n\n`;
+
+const EVENTS = [
+  ...Array.from({ length: 10 }, (_, index) => chunk({ content: `word ${index} of the answer ` })),
+  chunk({}, { usage: USAGE }),
+  'data: [DONE]\n\n',
+];
+
+export const SCENARIOS: readonly Scenario[] = [
+  {
+    name: 'json',
+    what: 'GET, a small JSON answer',
+    method: 'GET',
+    path: '/orders/A-1042',
+    body: '',
+    contentType: 'application/json',
+    answer: [JSON.stringify(ORDER)],
+  },
+  {
+    name: 'chat',
+    what: 'POST of 2 KB, a chat completion with usage',
+    method: 'POST',
+    path: '/v1/chat/completions',
+    body: QUESTION,
+    contentType: 'application/json',
+    answer: [COMPLETION],
+  },
+  {
+    name: 'sse',
+    what: 'POST of 2 KB, the completion as 12 server-sent events, each written on its own',
+    method: 'POST',
+    path: '/v1/stream/chat/completions',
+    body: QUESTION,
+    contentType: 'text/event-stream',
+    answer: EVENTS,
+  },
+];

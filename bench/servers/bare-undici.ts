@@ -1,0 +1,40 @@
+// The least that can be called a proxy on undici: heads and bodies pass as they are, nothing is looked at.
+import { createServer } from 'node:http';
+import { Pool } from 'undici';
+
+const pool = new Pool(process.env['UPSTREAM_URL'] ?? '');
+const PER_CONNECTION = new Set(['connection', 'keep-alive', 'transfer-encoding']);
+
+function onward(raw: readonly (string | Buffer)[]): string[] {
+  const head: string[] = [];
+  for (let i = 0; i < raw.length; i += 2) {
+    const name = String(raw[i]);
+    if (!PER_CONNECTION.has(name.toLowerCase())) head.push(name, String(raw[i + 1]));
+  }
+  return head;
+}
+
+createServer((request, response) => {
+  const { method = 'GET', url = '/' } = request;
+  const hasBody = 'content-length' in request.headers || 'transfer-encoding' in request.headers;
+  pool.dispatch(
+    {
+      method: method,
+      path: url,
+      headers: onward(request.rawHeaders),
+      body: hasBody ? request : null,
+    },
+    {
+      onRequestStart: (controller) => void response.once('close', () => controller.abort(new Error('gone'))),
+      onResponseStart: ({ rawHeaders }, status) =>
+        void response.writeHead(status, onward(Array.isArray(rawHeaders) ? rawHeaders : [])),
+      onResponseData: (controller, chunk) => {
+        if (response.write(chunk)) return;
+        controller.pause();
+        response.once('drain', () => controller.resume());
+      },
+      onResponseEnd: () => void response.end(),
+      onResponseError: () => void response.destroy(),
+    },
+  );
+}).listen(Number(process.env['PORT']), '127.0.0.1');

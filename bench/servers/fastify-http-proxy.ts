@@ -1,0 +1,7 @@
+// @fastify/http-proxy as its README shows it.
+import httpProxy from '@fastify/http-proxy';
+import fastify from 'fastify';
+
+const app = fastify();
+await app.register(httpProxy, { upstream: process.env['UPSTREAM_URL'] ?? '' });
+await app.listen({ port: Number(process.env['PORT']), host: '127.0.0.1' });
