@@ -13,7 +13,7 @@ export const CASES_FOLDER = join(import.meta.dirname, '../core/injection/cases')
 /** What becomes of a pod. */
 export type CaseOutcome =
   | { after: Pod; warnings?: string[]; skipped?: never; refused?: never }
-  | { skipped: SkipCode; after?: never }
+  | { skipped: SkipCode; after?: never; refused?: never }
   | { refused: Refusal[]; after?: never };
 
 /** One file: a pod as it is created in an installation, and what becomes of it. */

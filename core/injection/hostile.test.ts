@@ -141,9 +141,9 @@ test('whatever the annotations say, injection adds the same members and changes 
       expect(structureOf(after)).toEqual(plain);
       expect(after.metadata?.annotations).toMatchObject(pod.metadata?.annotations ?? {});
     }),
-    { numRuns: 3000 },
+    { numRuns: 2000 },
   );
-  expect(injections).toBeGreaterThan(500);
+  expect(injections).toBeGreaterThan(300);
 });
 
 function injected(pod: Pod): Pod {

@@ -275,6 +275,6 @@ test('any pod, written in any style, comes back; and says between what the webho
       const again = injected(uninjectManifests(once.text).text);
       expect(read(again.text)).toEqual(read(once.text));
     }),
-    { numRuns: 60 },
+    { numRuns: 25 },
   );
 });

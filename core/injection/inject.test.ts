@@ -110,7 +110,7 @@ const law = (name: string, predicate: (pod: Pod, inject: (pod: Pod) => Pod) => v
       fc.property(anyPod, fc.constantFrom(...INSTALLATIONS), (pod, settings) =>
         predicate(pod, (plain) => injected(plain, settings)),
       ),
-      { numRuns: 1500 },
+      { numRuns: 400 },
     );
   });
 
