@@ -4,6 +4,7 @@ import { Problem } from '../runtime/problem.ts';
 /** What anybody in the pod's network may ask when CONTROL_ACCESS is local; of readiness only the status. */
 export const OPEN_PATHS: ReadonlySet<string> = new Set([
   '/readyz',
+  '/drain',
   '/health/live',
   '/health/ready',
   '/metrics',

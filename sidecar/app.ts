@@ -3,6 +3,7 @@ import { createApp, type Route } from '../runtime/http-app.ts';
 import { localAccess } from './access.ts';
 import type { SidecarContext } from './context.ts';
 import { auditRoutes } from './routes/audit-routes.ts';
+import { drainRoute } from './routes/drain-route.ts';
 import { healthRoutes } from './routes/health-routes.ts';
 import { metricsRoutes } from './routes/metrics-routes.ts';
 import { proofRoutes } from './routes/proof-routes.ts';
@@ -15,6 +16,7 @@ const PREFIXES = ['', '/platform'] as const;
 export function sidecarRoutes(context: SidecarContext, heartbeatFailures: () => number): Route[] {
   return [
     ...healthRoutes(context),
+    drainRoute(context),
     ...reportRoutes(context),
     ...auditRoutes(context),
     ...proofRoutes(context),

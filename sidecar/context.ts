@@ -36,6 +36,8 @@ export interface SidecarContext {
   durations: Durations;
   /** The process is stopping. */
   isDraining: boolean;
+  /** Until then, on the clock that does not jump, connections end with their next answer. */
+  connectionsEndUntilMs: number;
   /** Ends what runs in the background. */
   stopping: AbortController;
 }
@@ -101,6 +103,7 @@ export async function createContext({ config, env, logger, clock }: ContextInput
     metrics,
     durations,
     isDraining: false,
+    connectionsEndUntilMs: -Infinity,
     stopping,
   };
 }

@@ -240,6 +240,7 @@ const ENDPOINTS: readonly Row[] = [
     JSON_TYPE,
     { status: 'ok', policy: { mode: 'track', engine: 'none' } },
   ],
+  ['for the kubelet, when the pod ends', 'GET', '/drain', null, 200, JSON_TYPE, { forSeconds: 300 }],
   ['Prometheus', 'GET', '/metrics', null, 200, 'text/plain; version=0.0.4; charset=utf-8', null],
   ['an unknown path', 'GET', '/nothing', null, 404, PROBLEM_TYPE, problem(404)],
 ];
@@ -248,6 +249,7 @@ const ALLOWED: [path: string, allow: string][] = [
   ['/health/live', 'GET, HEAD'],
   ['/health/ready', 'GET, HEAD'],
   ['/readyz', 'GET, HEAD'],
+  ['/drain', 'GET, HEAD'],
   ['/metrics', 'GET, HEAD'],
   ['/gap', 'GET, HEAD'],
   ['/audit', 'GET, HEAD'],

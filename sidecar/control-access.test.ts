@@ -10,6 +10,7 @@ const address = Object.values(networkInterfaces())
 /** The row of the configuration table: what is answered to whom. `bare`: the status, without body. */
 const ROWS: [path: string, method: string, outside: number | 'bare'][] = [
   ['/readyz', 'GET', 200],
+  ['/drain', 'GET', 200],
   ['/health/live', 'GET', 200],
   ['/health/ready', 'GET', 'bare'],
   ['/metrics', 'GET', 200],

@@ -1,7 +1,9 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { Agent, get, type IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from '@jest/globals';
+import { systemClock, type Clock } from '../runtime/clock.ts';
 import { ask, until } from '../testing/proxy-rig.ts';
 import {
   manifestText,
@@ -208,6 +210,29 @@ describe('health', () => {
       status: 'ok',
       policy: { mode: 'enforce', engine: 'none' },
     });
+  });
+
+  test('each connection ends with its next answer for five minutes after /drain, and nothing else changes', async () => {
+    let passedMs = 0;
+    const clock: Clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + passedMs };
+    await start({ agent: { '/x': 200 }, clock });
+    const answer = async (path: string): Promise<string> => {
+      const agent = new Agent({ keepAlive: true });
+      const response = await new Promise<IncomingMessage>((resolve, reject) => {
+        get(rig.proxyUrl + path, { agent }, resolve).on('error', reject);
+      });
+      response.resume();
+      agent.destroy();
+      return `${response.statusCode} ${response.headers.connection}`;
+    };
+    expect(await answer('/x')).toBe('200 keep-alive');
+    expect(await rig.report('/drain')).toEqual({ forSeconds: 300 });
+    expect(await Promise.all([answer('/x'), answer('/nothing')])).toEqual(['200 close', '404 close']);
+    expect((await rig.control('/readyz')).status).toBe(200);
+    passedMs = 290_000;
+    expect(await answer('/x')).toBe('200 close');
+    passedMs = 301_000;
+    expect(await answer('/x')).toBe('200 keep-alive');
   });
 
   test('readyz turns false while requests in flight finish', async () => {

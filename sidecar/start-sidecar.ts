@@ -38,7 +38,7 @@ export async function startSidecar(
       clock,
       onOverhead: (ms) => context.durations.overhead.observe(ms / 1000),
       outages: new OutageLog(logger),
-      isDraining: () => context.isDraining,
+      isDraining: () => context.isDraining || clock.monotonicMs() < context.connectionsEndUntilMs,
     },
     { host: config.BIND_ADDRESS, port: config.PROXY_PORT, agent: agentAt },
   );

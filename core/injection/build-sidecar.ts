@@ -81,6 +81,8 @@ export function buildSidecar(
     // Asked from the second in which it can answer; sooner every pod would begin with a warning event.
     startupProbe: readyz({ initialDelaySeconds: 1, periodSeconds: 1, failureThreshold: 120 }),
     readinessProbe: readyz({ periodSeconds: 5, failureThreshold: 3 }),
+    // Runs when the agent is told to end; SIGTERM comes only after the agent's end, too late to send clients elsewhere.
+    lifecycle: { preStop: { httpGet: { path: '/drain', port: CONTROL_PORT, scheme: 'HTTP' } } },
     securityContext: RESTRICTED,
     terminationMessagePath: '/dev/termination-log',
     terminationMessagePolicy: 'FallbackToLogsOnError',

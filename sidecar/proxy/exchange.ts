@@ -39,7 +39,7 @@ export interface ProxyContext {
   policy: PolicyDesk;
   clock: Clock;
   outages: OutageLog;
-  /** The process is stopping: connections end with their current request. */
+  /** The process or its pod is stopping: connections end with their current request. */
   isDraining(): boolean;
   /** Told how long a request was in the sidecar, and not with the agent, until its response head; milliseconds. */
   onOverhead(ms: number): void;
