@@ -85,6 +85,11 @@ export function optionalInteger(range: { min: number; max: number }): EnvField<n
   };
 }
 
+export const kubernetesName = (fallback: string, accepts: (raw: string) => boolean): EnvField<string> => ({
+  wanted: `the name of a Kubernetes object (default ${fallback})`,
+  parse: (raw = fallback) => (accepts(raw) ? { ok: true, value: raw } : { ok: false }),
+});
+
 export const port = (value: number): EnvField<number> => integer({ min: 1, max: 65535, default: value });
 
 export function oneOf<const V extends string>(values: readonly V[], fallback: V): EnvField<V> {

@@ -3,6 +3,7 @@ import { createKubeClient } from '../kube/client.ts';
 import { loadClusterAccess } from '../kube/cluster-access.ts';
 import { systemClock, type Clock } from '../runtime/clock.ts';
 import { listen } from '../runtime/http-listener.ts';
+import { injectionSettings } from '../runtime/injection-config.ts';
 import type { Logger } from '../runtime/logger.ts';
 import { createMetrics, type Metrics } from '../runtime/metrics.ts';
 import type { Running } from '../runtime/run-process.ts';
@@ -11,7 +12,7 @@ import type { CertificateTiming } from './certificates/advance.ts';
 import { issueAuthority, type KeyPair } from './certificates/issue.ts';
 import { createCertificateKeeper, type CertificateKeeper } from './certificates/keeper.ts';
 import type { WebhookConfig } from './config.ts';
-import { hostsOf, settingsOf } from './context.ts';
+import { hostsOf } from './context.ts';
 
 /** How long requests in flight may take after the stop signal; the API server waits no longer than its time-out. */
 const GRACE_MS = 10_000;
@@ -36,7 +37,7 @@ export async function startWebhook(
   const { clock = systemClock, timing, everyMs } = options;
   const client = createKubeClient({ access: loadClusterAccess(config.KUBECONFIG), part: 'webhook' });
   const metrics = createMetrics();
-  const settings = settingsOf(config);
+  const settings = injectionSettings(config, config.POD_NAMESPACE);
   const namespace = config.POD_NAMESPACE;
   const keeper = createCertificateKeeper({
     client,
