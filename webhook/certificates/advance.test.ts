@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { advance, nextStep, TIMING, type Circumstances, type Step } from './advance.ts';
 import { issueAuthority, issueLeaf, type KeyPair } from './issue.ts';
-import { entriesOf, parseTlsState, trustBundle, type TlsState } from './tls-state.ts';
+import { certificatesIn, entriesOf, parseTlsState, trustBundle, type TlsState } from './tls-state.ts';
 
 const START = new Date('2026-01-01T00:00:00Z');
 const HOSTS = ['webhook.platform-system.svc'];
@@ -13,19 +13,24 @@ const at = (now: Date, trusted = '', hosts = HOSTS): Circumstances => ({
   now,
   hosts,
   trusted,
+  trustedMs: TIMING.settleMs,
+  issued: [],
   timing: TIMING,
 });
+const issued = (leaf: KeyPair | null) => ({ issued: [{ hosts: HOSTS, leaf }] });
 
 describe('the next step', () => {
   let authority: KeyPair;
   let other: KeyPair;
   let leaf: KeyPair;
+  let strange: KeyPair;
   let state: TlsState;
 
   beforeAll(async () => {
     authority = await issueAuthority({ now: START, days: TIMING.authorityDays });
     other = await issueAuthority({ now: START, days: TIMING.authorityDays });
     leaf = await issueLeaf(authority, HOSTS, { now: START, days: TIMING.leafDays });
+    strange = await issueLeaf(other, HOSTS, { now: START, days: TIMING.leafDays });
     state = { ...EMPTY, authority, leaf };
   });
 
@@ -50,13 +55,16 @@ describe('the next step', () => {
       null,
     ],
     [
-      'the next authority is trusted since a moment',
-      () => [{ ...state, next: other }, at(START, authority.cert + other.cert)],
+      'the next authority is trusted since a moment, however old it is',
+      () => [
+        { ...state, next: other },
+        { ...at(days(1), authority.cert + other.cert), trustedMs: TIMING.settleMs - 1 },
+      ],
       null,
     ],
     [
       'the next authority is trusted, and settled',
-      () => [{ ...state, next: other }, at(days(1), authority.cert + other.cert)],
+      () => [{ ...state, next: other }, at(START, authority.cert + other.cert)],
       'promote-next',
     ],
     ['a previous authority, and a new leaf', () => [{ ...state, previous: other.cert }, at(START)], null],
@@ -64,6 +72,30 @@ describe('the next step', () => {
       'a previous authority, and a settled leaf',
       () => [{ ...state, previous: other.cert }, at(days(1))],
       'retire-previous',
+    ],
+    [
+      'a previous authority, and a leaf of the control plane that is of this one',
+      () => [
+        { ...state, previous: other.cert },
+        { ...at(days(1)), ...issued(leaf) },
+      ],
+      'retire-previous',
+    ],
+    [
+      'a previous authority, and a leaf of the control plane that is of that one',
+      () => [
+        { ...state, previous: other.cert },
+        { ...at(days(1)), ...issued(strange) },
+      ],
+      null,
+    ],
+    [
+      'a previous authority, and no leaf of the control plane',
+      () => [
+        { ...state, previous: other.cert },
+        { ...at(days(1)), ...issued(null) },
+      ],
+      null,
     ],
   ])('%s', (_case, given, step) => {
     expect(nextStep(...given())).toBe(step);
@@ -75,10 +107,13 @@ test('a whole rotation never shows a leaf that the bundle of the moment, or of t
   let trusted = trustBundle(state);
   const first = state.authority?.cert ?? '';
   const history: Step[][] = [];
+  let [seen, since] = [trusted, 0];
   // Every minute around the day on which the authority gets old, with the API server one look behind.
   for (let minute = 0; minute < 8; minute += 1) {
     const now = new Date(days(3650 - 365).getTime() + (minute + 1) * 60_000);
-    const { state: next, steps } = await advance(state, at(now, trusted));
+    if (trusted !== seen) [seen, since] = [trusted, minute];
+    const circumstances = { ...at(now, trusted), trustedMs: (minute - since) * 60_000 };
+    const { state: next, steps } = await advance(state, circumstances);
     history.push(steps);
     expect(isTrusted(next.leaf, trusted)).toBe(true);
     expect(isTrusted(state.leaf, trustBundle(next))).toBe(true);
@@ -88,10 +123,10 @@ test('a whole rotation never shows a leaf that the bundle of the moment, or of t
   expect(history).toEqual([
     ['prepare-next', 'issue-leaf'],
     [],
+    [],
     ['promote-next', 'issue-leaf'],
     [],
     ['retire-previous'],
-    [],
     [],
     [],
   ]);
@@ -101,19 +136,32 @@ test('a whole rotation never shows a leaf that the bundle of the moment, or of t
   expect(isTrusted(state.leaf, first)).toBe(true);
 });
 
+test('an authority that was lost is trusted on beside the new one, since its leaves are still served', async () => {
+  const [lost, ended] = await Promise.all(
+    [10, 1].map((count) => issueAuthority({ now: START, days: count })),
+  );
+  const trusted = `${lost!.cert}${ended!.cert}-----BEGIN CERTIFICATE-----\nnone\n-----END CERTIFICATE-----\n`;
+  const { state, steps } = await advance(EMPTY, at(days(2), trusted));
+  expect(steps).toEqual(['create-authority', 'issue-leaf']);
+  expect(state.previous).toBe(lost!.cert);
+  const bundle = trustBundle(state);
+  expect(bundle).toBe(`${state.authority!.cert}${lost!.cert}`);
+  const later = await advance(state, at(days(3), bundle));
+  expect(later.steps).toEqual(['retire-previous']);
+  expect((await advance(EMPTY, at(START, 'no certificate'))).state.previous).toBeNull();
+});
+
 /** Is the leaf signed by an authority of the bundle, or by one that its own chain ties to the bundle? */
 function isTrusted(leaf: KeyPair | null, bundle: string): boolean {
-  const [own, ...chain] = certificatesIn(leaf?.cert ?? '');
-  const roots = certificatesIn(bundle);
+  const [own, ...chain] = parsed(leaf?.cert ?? '');
+  const roots = parsed(bundle);
   const signedBy = (one: X509Certificate, by: X509Certificate[]) => by.some((ca) => one.verify(ca.publicKey));
   if (!own) return false;
   return signedBy(own, roots) || chain.some((cross) => signedBy(own, [cross]) && signedBy(cross, roots));
 }
 
-function certificatesIn(pem: string): X509Certificate[] {
-  return (pem.match(/-----BEGIN[^]*?-----END CERTIFICATE-----/g) ?? []).map(
-    (one) => new X509Certificate(one),
-  );
+function parsed(pem: string): X509Certificate[] {
+  return certificatesIn(pem).map((one) => new X509Certificate(one));
 }
 
 describe('the Secret', () => {

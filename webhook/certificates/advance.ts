@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { crossSign, issueAuthority, issueLeaf, type KeyPair } from './issue.ts';
-import type { TlsState } from './tls-state.ts';
+import { certificatesIn, type TlsState } from './tls-state.ts';
 
 /** How long certificates live and wait, in days and milliseconds. */
 export interface CertificateTiming {
@@ -27,6 +27,10 @@ export interface Circumstances {
   hosts: readonly string[];
   /** The caBundle that the API server uses at the moment. */
   trusted: string;
+  /** For how long it has been seen to use it, milliseconds. */
+  trustedMs: number;
+  /** Certificates that are issued to others. */
+  issued: readonly { hosts: readonly string[]; leaf: KeyPair | null }[];
   timing: CertificateTiming;
 }
 
@@ -35,6 +39,8 @@ export type Step = 'create-authority' | 'prepare-next' | 'promote-next' | 'issue
 const DAY_MS = 86_400_000;
 /** Certificates are valid from an hour before they were issued. */
 const SKEW_MS = 3_600_000;
+/** As many as one exchange has trusted at once. */
+const MAX_PREVIOUS = 3;
 
 /**
  * The one thing to do next; null: all is well. First row that holds:
@@ -42,21 +48,33 @@ const SKEW_MS = 3_600_000;
  * | authority | next authority | leaf | step |
  * |---|---|---|---|
  * | none, or ended | | | create-authority |
- * | | trusted by the API server, and settled | | promote-next |
+ * | | trusted by the API server, settled | | promote-next |
  * | ends within authorityRenewDays | none | | prepare-next |
  * | | | none, of another authority or chain, for other hosts, ends within leafRenewDays | issue-leaf |
- * | a previous one is still trusted | | settled | retire-previous |
+ * | a previous one is still trusted | | settled, like those issued to others | retire-previous |
  */
-export function nextStep(state: TlsState, { now, hosts, trusted, timing }: Circumstances): Step | null {
+export function nextStep(state: TlsState, circumstances: Circumstances): Step | null {
+  const { now, hosts, trusted, trustedMs, timing } = circumstances;
   const { authority, next, previous, leaf } = state;
   if (authority === null || remainingDays(authority.cert, now) <= 0) return 'create-authority';
-  if (next !== null && trusted.includes(next.cert) && ageMs(next.cert, now) >= timing.settleMs)
-    return 'promote-next';
+  if (next !== null && trusted.includes(next.cert) && trustedMs >= timing.settleMs) return 'promote-next';
   if (next === null && remainingDays(authority.cert, now) <= timing.authorityRenewDays) return 'prepare-next';
   if (!isGoodLeaf(leaf, state, { now, hosts, timing })) return 'issue-leaf';
-  if (previous !== null && leaf !== null && ageMs(leaf.cert, now) >= timing.settleMs)
+  if (previous !== null && isSettled(leaf, circumstances) && areOthersSettled(state, circumstances))
     return 'retire-previous';
   return null;
+}
+
+function isSettled(leaf: KeyPair | null, { now, timing }: Circumstances): boolean {
+  return leaf !== null && ageMs(leaf.cert, now) >= timing.settleMs;
+}
+
+/** A control plane whose certificate could not be renewed is still to be believed by a pod that is injected now. */
+function areOthersSettled(state: TlsState, circumstances: Circumstances): boolean {
+  const { issued, now, timing } = circumstances;
+  return issued.every(
+    ({ hosts, leaf }) => isGoodLeaf(leaf, state, { now, hosts, timing }) && isSettled(leaf, circumstances),
+  );
 }
 
 /** Does the leaf serve `hosts` under the state's authority, with its whole chain, for long enough? */
@@ -101,14 +119,15 @@ export async function advance(
 }
 
 async function take(step: Step, state: TlsState, circumstances: Circumstances): Promise<TlsState> {
-  const { now, timing } = circumstances;
+  const { now, timing, trusted } = circumstances;
   const { authority, next } = state;
   switch (step) {
     case 'create-authority':
       return {
         authority: await issueAuthority({ now, days: timing.authorityDays }),
         next: null,
-        previous: null,
+        // Its leaves are still served by the other replicas, where the Secret was lost while they ran.
+        previous: livingCertificates(trusted, now),
         cross: null,
         leaf: null,
       };
@@ -128,6 +147,12 @@ async function take(step: Step, state: TlsState, circumstances: Circumstances): 
     case 'retire-previous':
       return { ...state, previous: null };
   }
+}
+
+/** What of a PEM bundle has not ended, three certificates at most; null: nothing. */
+function livingCertificates(bundle: string, now: Date): string | null {
+  const living = certificatesIn(bundle).filter((cert) => remainingDays(cert, now) > 0);
+  return living.length === 0 ? null : living.slice(0, MAX_PREVIOUS).join('');
 }
 
 function usableCross({ cross }: TlsState, now: Date): string {

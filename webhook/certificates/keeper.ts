@@ -2,28 +2,21 @@ import { X509Certificate } from 'node:crypto';
 import type { KubeClient } from '../../kube/client.ts';
 import { expectOk, getObject } from '../../kube/objects.ts';
 import { objectPath, type ObjectKey, type Resource } from '../../kube/resources.ts';
-import type { KubeObject } from '../../kube/types.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { describeError, type Logger } from '../../runtime/logger.ts';
 import { advance, isGoodLeaf, newLeaf, TIMING, type CertificateTiming } from './advance.ts';
 import type { KeyPair } from './issue.ts';
+import {
+  bundleOf,
+  decodedEntries,
+  SECRETS,
+  trustPatch,
+  WEBHOOK_CONFIGURATIONS,
+  withEntries,
+  type Secret,
+  type WebhookConfiguration,
+} from './kept-objects.ts';
 import { entriesOf, parseTlsState, trustBundle, usablePair, type TlsState } from './tls-state.ts';
-
-interface Secret extends KubeObject {
-  data?: Record<string, string>;
-}
-
-interface WebhookConfiguration extends KubeObject {
-  webhooks?: { name: string; clientConfig: { caBundle?: string } }[];
-}
-
-const SECRETS: Resource<Secret> = { group: '', version: 'v1', plural: 'secrets', kind: 'Secret' };
-const WEBHOOK_CONFIGURATIONS: Resource<WebhookConfiguration> = {
-  group: 'admissionregistration.k8s.io',
-  version: 'v1',
-  plural: 'mutatingwebhookconfigurations',
-  kind: 'MutatingWebhookConfiguration',
-};
 
 export interface KeeperOptions {
   client: KubeClient;
@@ -68,6 +61,7 @@ class Keeper implements CertificateKeeper {
   #loop: Promise<void> | null = null;
   #served: KeyPair | null = null;
   #trust: string | null = null;
+  #seen: { trusted: string; since: number } | null = null;
   #unready: string | null = 'the serving certificate is not made yet';
 
   constructor(options: KeeperOptions) {
@@ -120,132 +114,111 @@ class Keeper implements CertificateKeeper {
   }
 
   async #look(): Promise<void> {
-    const state = await this.#keepState();
-    this.#serve(state);
-    await this.#keepTrust(trustBundle(state));
+    for (let attempt = 0; attempt < CONFLICT_ATTEMPTS; attempt += 1) if (await this.#lookOnce()) return;
+    throw new Error('other replicas keep changing the certificates');
+  }
+
+  /** false: another replica was faster, and what was read holds no longer. */
+  async #lookOnce(): Promise<boolean> {
+    const { webhook, controlPlane, configuration } = this.#options;
+    // The configuration first: a state that is read after it is no older, and cannot take back trust that another replica gave.
+    const current = await this.#read(WEBHOOK_CONFIGURATIONS, { name: configuration });
+    const trusted = bundleOf(current);
+    const issued = await getObject(this.#options.client, SECRETS, controlPlane.secret, this.#stop.signal);
+    const state = await this.#keepState(await this.#read(SECRETS, webhook.secret), trusted, issued);
+    if (state === null) return false;
+    this.#serve(state, trusted);
+    if (!(await this.#keepTrust(current, trustBundle(state)))) return false;
     this.#trust = trustBundle(state);
     this.#unready = null;
-    await this.#keepControlPlane(state);
+    return this.#keepControlPlane(state, issued ?? (await this.#read(SECRETS, controlPlane.secret)));
   }
 
-  /** Reads the shared Secret, takes the steps that are due, and writes it back unless another replica was faster. */
-  async #keepState(): Promise<TlsState> {
-    const { client, clock, logger, webhook } = this.#options;
-    for (let attempt = 0; attempt < CONFLICT_ATTEMPTS; attempt += 1) {
-      const secret = await this.#secret(webhook.secret);
-      const trusted = bundleOf(await this.#configuration());
-      const { state, steps } = await advance(parseTlsState(decoded(secret)), {
-        now: clock.now(),
-        hosts: webhook.hosts,
-        trusted,
-        timing: this.#timing,
-      });
-      if (steps.length === 0) return state;
-      const answer = await client.send({
-        method: 'PUT',
-        path: objectPath(SECRETS, webhook.secret),
-        body: { ...secret, data: encoded(entriesOf(state)) },
-      });
-      if (!answer.ok && answer.status === 409) continue;
-      expectOk(answer);
-      logger.info('certificates are changed', { steps });
-      return state;
-    }
-    throw new Error(`Secret ${webhook.secret.name}: other replicas keep writing it`);
+  /** Takes the steps that are due and writes them into the shared Secret; null: another replica wrote it first. */
+  async #keepState(secret: Secret, trusted: string, issued: Secret | null): Promise<TlsState | null> {
+    const { clock, logger, webhook, controlPlane } = this.#options;
+    const { state, steps } = await advance(parseTlsState(decodedEntries(secret)), {
+      now: clock.now(),
+      hosts: webhook.hosts,
+      trusted,
+      trustedMs: this.#trustedMs(trusted),
+      issued: issued === null ? [] : [{ hosts: controlPlane.hosts, leaf: leafIn(issued) }],
+      timing: this.#timing,
+    });
+    if (steps.length === 0) return state;
+    if (!(await this.#put(webhook.secret, withEntries(secret, entriesOf(state))))) return null;
+    logger.info('certificates are changed', { steps });
+    return state;
   }
 
-  #serve(state: TlsState): void {
-    const { leaf } = state;
+  /** How long the API server has been seen to trust just this. */
+  #trustedMs(trusted: string): number {
+    const now = this.#options.clock.monotonicMs();
+    if (this.#seen?.trusted !== trusted) this.#seen = { trusted, since: now };
+    return now - this.#seen.since;
+  }
+
+  /**
+   * A leaf of an authority that the API server does not trust yet, as after the Secret was lost, waits until it does: the
+   * one that is served is still trusted. Whoever serves none takes what there is.
+   */
+  #serve({ leaf, authority }: TlsState, trusted: string): void {
     if (leaf === null || leaf.cert === this.#served?.cert) return;
+    if (this.#served !== null && !trusted.includes(authority?.cert ?? '')) return;
     this.#options.serve(leaf);
     this.#served = leaf;
     this.#options.logger.info('certificate is served', { until: this.expiresAt()?.toISOString() });
   }
 
-  async #keepTrust(bundle: string): Promise<void> {
+  async #keepTrust(current: WebhookConfiguration, bundle: string): Promise<boolean> {
     const { client, configuration, logger } = this.#options;
-    const current = await this.#configuration();
-    const caBundle = Buffer.from(bundle).toString('base64');
-    // By index, as JSON Patch has it: the tests make sure that the index still means the same webhook.
-    const operations = (current.webhooks ?? []).flatMap((webhook, index) =>
-      webhook.clientConfig.caBundle === caBundle
-        ? []
-        : [
-            { op: 'test', path: `/webhooks/${index}/name`, value: webhook.name },
-            { op: 'add', path: `/webhooks/${index}/clientConfig/caBundle`, value: caBundle },
-          ],
-    );
-    if (operations.length === 0) return;
-    expectOk(
-      await client.send({
-        method: 'PATCH',
-        path: objectPath(WEBHOOK_CONFIGURATIONS, { name: configuration }),
-        body: operations,
-        contentType: 'application/json-patch+json',
-      }),
-    );
-    logger.info('caBundle is set', { configuration });
-  }
-
-  async #keepControlPlane(state: TlsState): Promise<void> {
-    const { client, clock, controlPlane, logger } = this.#options;
-    const secret = await this.#secret(controlPlane.secret);
-    const entries = decoded(secret);
-    const wanted = { now: clock.now(), hosts: controlPlane.hosts, timing: this.#timing };
-    const leaf = usablePair(entries['tls.crt'], entries['tls.key']);
-    const ca = trustBundle(state);
-    if (isGoodLeaf(leaf, state, wanted) && entries['ca.crt'] === ca) return;
-    const { cert, key } = leaf && isGoodLeaf(leaf, state, wanted) ? leaf : await newLeaf(state, wanted);
+    const operations = trustPatch(current, bundle);
+    if (operations.length === 0) return true;
     const answer = await client.send({
-      method: 'PUT',
-      path: objectPath(SECRETS, controlPlane.secret),
-      body: { ...secret, data: encoded({ 'tls.crt': cert, 'tls.key': key, 'ca.crt': ca }) },
+      method: 'PATCH',
+      path: objectPath(WEBHOOK_CONFIGURATIONS, { name: configuration }),
+      body: operations,
+      contentType: 'application/json-patch+json',
+      signal: this.#stop.signal,
     });
-    // Another replica did the same; the next look sees whether it is well.
-    if (!answer.ok && answer.status === 409) return;
+    if (!answer.ok && answer.status === 409) return false;
     expectOk(answer);
+    logger.info('caBundle is set', { configuration });
+    return true;
+  }
+
+  async #keepControlPlane(state: TlsState, secret: Secret): Promise<boolean> {
+    const { clock, controlPlane, logger } = this.#options;
+    const wanted = { now: clock.now(), hosts: controlPlane.hosts, timing: this.#timing };
+    const present = leafIn(secret);
+    const leaf = present !== null && isGoodLeaf(present, state, wanted) ? present : null;
+    const ca = trustBundle(state);
+    if (leaf !== null && decodedEntries(secret)['ca.crt'] === ca) return true;
+    const { cert, key } = leaf ?? (await newLeaf(state, wanted));
+    const entries = { 'tls.crt': cert, 'tls.key': key, 'ca.crt': ca };
+    if (!(await this.#put(controlPlane.secret, withEntries(secret, entries)))) return false;
     logger.info('certificate of the control plane is issued', { secret: controlPlane.secret.name });
+    return true;
   }
 
-  async #secret(key: ObjectKey): Promise<Secret> {
-    const secret = await getObject(this.#options.client, SECRETS, key, this.#stop.signal);
-    if (secret === null) throw new Error(`Secret ${key.name} is missing: the chart creates it empty`);
-    return secret;
+  /** false: somebody else wrote it since it was read. */
+  async #put(key: ObjectKey, secret: Secret): Promise<boolean> {
+    const path = objectPath(SECRETS, key);
+    const { signal } = this.#stop;
+    const answer = await this.#options.client.send({ method: 'PUT', path, body: secret, signal });
+    if (!answer.ok && answer.status === 409) return false;
+    expectOk(answer);
+    return true;
   }
 
-  async #configuration(): Promise<WebhookConfiguration> {
-    const name = this.#options.configuration;
-    const configuration = await getObject(
-      this.#options.client,
-      WEBHOOK_CONFIGURATIONS,
-      { name },
-      this.#stop.signal,
-    );
-    if (configuration === null) throw new Error(`MutatingWebhookConfiguration ${name} is missing`);
-    return configuration;
+  async #read<T>(resource: Resource<T>, key: ObjectKey): Promise<T> {
+    const object = await getObject(this.#options.client, resource, key, this.#stop.signal);
+    if (object === null) throw new Error(`${resource.kind} ${key.name} is missing: the chart creates it`);
+    return object;
   }
 }
 
-/** What all webhooks of the configuration trust: nothing where they differ. */
-function bundleOf(configuration: WebhookConfiguration): string {
-  const bundles = new Set(
-    (configuration.webhooks ?? []).map(({ clientConfig }) => clientConfig.caBundle ?? ''),
-  );
-  const [bundle = ''] = bundles;
-  return bundles.size === 1 ? Buffer.from(bundle, 'base64').toString('utf8') : '';
-}
-
-function decoded(secret: Secret): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(secret.data ?? {}).map(([name, value]) => [
-      name,
-      Buffer.from(value, 'base64').toString('utf8'),
-    ]),
-  );
-}
-
-function encoded(entries: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(entries).map(([name, value]) => [name, Buffer.from(value).toString('base64')]),
-  );
+function leafIn(secret: Secret): KeyPair | null {
+  const entries = decodedEntries(secret);
+  return usablePair(entries['tls.crt'], entries['tls.key']);
 }

@@ -65,6 +65,12 @@ export function usablePair(cert: string | undefined, key: string | undefined): K
   }
 }
 
+/** The certificates of a PEM text, each of them readable; what is none is left out. */
+export function certificatesIn(pem: string): string[] {
+  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^]*?-----END CERTIFICATE-----\n?/g) ?? [];
+  return blocks.filter((block) => usableCertificate(block) !== null);
+}
+
 function usableCertificate(cert: string | undefined): string | null {
   if (cert === undefined) return null;
   try {
