@@ -352,15 +352,15 @@ export const CHUNKING: Attack[] = [
 ];
 
 const UPGRADE = 'Connection: Upgrade';
+const H2C = [
+  'Connection: Upgrade, HTTP2-Settings',
+  'Upgrade: h2c',
+  'HTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA',
+];
 const KEY = 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==';
 
 export const UPGRADES: Attack[] = [
   ...refused(400, [
-    [
-      'h2c',
-      get('Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA'),
-    ],
-    ['h2c with a body', sized(CL, UPGRADE, 'Upgrade: h2c')],
     ['WebSocket and h2c', get(UPGRADE, 'Upgrade: websocket, h2c')],
     ['WebSocket with a body', sized(CL, UPGRADE, 'Upgrade: websocket', KEY)],
     ['WebSocket with chunks', chunked(TE, UPGRADE, 'Upgrade: websocket', KEY)],
@@ -368,12 +368,25 @@ export const UPGRADES: Attack[] = [
     ['WebSocket by POST', post([UPGRADE, 'Upgrade: websocket', KEY], '')],
     ['WebSocket in HTTP/1.0', head('GET /first HTTP/1.0', HOST, UPGRADE, 'Upgrade: websocket', KEY)],
     ['WebSocket with two Hosts', get('Host: other.example', UPGRADE, 'Upgrade: websocket', KEY)],
-    ['TLS', get(UPGRADE, 'Upgrade: TLS/1.0')],
+    ['h2c with a length beside chunks', chunked(CL, TE, UPGRADE, 'Upgrade: h2c')],
+    ['h2c with two Hosts', get('Host: other.example', UPGRADE, 'Upgrade: h2c')],
   ]),
+  // Not taken: their Upgrade ends here, and they are read like any request.
   ...passed({}, [
+    ['h2c, as Java asks for it', get(...H2C)],
+    ['h2c in two lines', get(UPGRADE, 'Upgrade: h2c', 'upgrade: h2')],
+    ['TLS', get(UPGRADE, 'Upgrade: TLS/1.0')],
     ['an upgrade that Connection does not list', get('Upgrade: h2c')],
     ['a Connection without an upgrade', get(UPGRADE)],
   ]),
+  ...passed({ method: 'POST', body: 'hello' }, [
+    ['h2c with a body', sized(CL, ...H2C)],
+    ['h2c with chunks', chunked(TE, ...H2C)],
+  ]),
+  ...refused(417, [['h2c that expects something', sized(CL, 'Expect: 200-ok', ...H2C)]]),
+  ...passed({ method: 'POST', body: 'hello' }, [
+    ['h2c that expects to be asked for its body', sized(CL, 'Expect: 100-continue', ...H2C)],
+  ]).map((attack) => ({ ...attack, statuses: [100, 200, 200] })),
   // nginx does not switch: what the client says as frames must not be read as a request.
   ...['13', '777'].map((version): Attack => ({
     title: `WebSocket of version ${version} that the agent answers in plain HTTP`,

@@ -39,7 +39,7 @@ const REPORTS: Readonly<Record<Report, number>> = { silent: 40, safe: 35, unsafe
 const REFUSED = [
   'GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n',
   'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n',
-  'GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n',
+  'GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket, h2c\r\n',
   'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n',
 ];
 

@@ -30,6 +30,7 @@ const FIELDS = [
   'Connection: close',
   'Connection: Upgrade',
   'Upgrade: websocket',
+  'Upgrade: h2c',
   'Expect: 100-continue',
   'TE: trailers',
 ].map((field) => `${field}\r\n`);

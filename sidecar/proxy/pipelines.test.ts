@@ -9,15 +9,16 @@ afterEach(async () => {
 
 const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
 const UPGRADE = 'Connection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n';
+const BEGUN = `GET /x HTTP/1.1\r\nHost: a\r\n${UPGRADE}`;
 const NO_REQUESTS: [title: string, bytes: string, status: number][] = [
   ['CONNECT', 'CONNECT a:80 HTTP/1.1\r\nHost: a:80\r\n\r\n', 405],
-  ['an upgrade to h2c', `GET /x HTTP/1.1\r\nHost: a\r\n${UPGRADE}Upgrade: h2c\r\n\r\n`, 400],
+  ['an upgrade to two protocols', `${BEGUN}Upgrade: websocket, h2c\r\n\r\n`, 400],
   ['two Hosts', 'GET /x HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n', 400],
   ['no Host', 'GET /x HTTP/1.1\r\n\r\n', 400],
   ['another coding', 'POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n', 501],
   ['no HTTP at all', '\0\r\n\r\n', 400],
 ];
-const WEBSOCKET = `GET /x HTTP/1.1\r\nHost: a\r\n${UPGRADE}Sec-WebSocket-Version: 13\r\nUpgrade: websocket\r\n\r\n`;
+const WEBSOCKET = `${BEGUN}Sec-WebSocket-Version: 13\r\nUpgrade: websocket\r\n\r\n`;
 
 interface Client {
   socket: Socket;
@@ -58,6 +59,7 @@ describe('behind a request that waits for its answer', () => {
   test.each([
     ...NO_REQUESTS.map(([title, bytes]) => [title, bytes] as const),
     ['a WebSocket', WEBSOCKET] as const,
+    ['an upgrade to h2c', `${BEGUN}Upgrade: h2c\r\n\r\n`] as const,
   ])('%s is not answered in its place, and reaches no agent', async (_title, bytes) => {
     const { socket, answers, isClosed } = startClient();
     socket.write(GET + bytes + GET.replace('/', '/behind'));

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { Exchange, type ProxyContext } from './exchange.ts';
 import { frame, lineOf } from './framing.ts';
+import { ignoreUpgrade, wantsWebSocket } from './ignore-upgrade.ts';
 import { answerProblem, writeProblem } from './problem-answer.ts';
 import { requestIdOf } from './request-id.ts';
 import { createUpgrader, type Upgrader } from './upgrade.ts';
@@ -110,7 +111,9 @@ function takeSockets(server: Server, newest: Newest, upgrader: Upgrader): void {
     writeProblem(socket, { status: 405, detail: 'CONNECT is not proxied here', headers: { Allow: METHODS } });
   });
   server.on('upgrade', (request, socket, head) => {
-    if (isFree(socket)) upgrader.handle(request, socket, head);
+    if (!isFree(socket)) return;
+    if (wantsWebSocket(request)) upgrader.handle(request, socket, head);
+    else ignoreUpgrade(server, request, socket, head);
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     const exchange = newest.get(socket);

@@ -144,7 +144,6 @@ const handshake = (lines: string) =>
 
 describe('an upgrade is refused', () => {
   test.each([
-    ['to h2c', handshake('Upgrade: h2c\r\n')],
     ['to two protocols', handshake('Upgrade: websocket, h2c\r\n')],
     ['with two Host headers', handshake('Upgrade: websocket\r\nHost: b\r\n')],
     ['with a body', handshake('Upgrade: websocket\r\nContent-Length: 1\r\n')],
