@@ -6,7 +6,7 @@ export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 INSTALLED := node_modules/.package-lock.json
 SOURCES := $(shell find core runtime kube probe push sidecar operator webhook control-plane reporter cli examples scripts/build.mjs scripts/node-guard.mjs -type f 2>/dev/null)
 
-.PHONY: help install demo test check unit integration e2e soak bench cluster-binaries images cluster-up cluster-down build generate format clean
+.PHONY: help install demo test check unit integration e2e soak bench cluster-binaries images cluster-up cluster-down build package generate format clean
 
 help: ## List the targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z0-9-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,6 +25,9 @@ dist/.built: $(INSTALLED) $(SOURCES)
 	@touch $@
 
 build: dist/.built ## Bundle every process, the CLI and the reporter into dist/
+
+package: dist/.built ## Pack what is published to npm: the CLI, the reporter, the sidecar and the control plane
+	@node scripts/pack.ts
 
 demo: dist/.built ## Run three agents behind sidecars with a control plane, without a cluster (ONCE=1: end by itself)
 	@npm run --silent demo

@@ -1,12 +1,12 @@
-// The reporter's type declarations, for both module systems, from its own sources. Apart from the bundles, because the
-// compiler takes longer than all of them; run by `npm pack`.
+// The reporter's type declarations, for both module systems, from its own sources, into dist/reporter or the folder that
+// is named. Apart from the bundles, because the compiler takes longer than all of them; run by scripts/pack.ts.
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import ts from 'typescript';
 
 const root = dirname(import.meta.dirname);
 const ENTRY = 'reporter/index';
-const folder = join(root, 'dist/reporter');
+const folder = resolve(process.argv[2] ?? join(root, 'dist/reporter'));
 
 /** Declaration text by module, such as `core/health/health`. */
 function declarations(): Map<string, string> {

@@ -1,37 +1,45 @@
 import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 const root = dirname(import.meta.dirname);
 
-/** An empty project of somebody else that has the package, as `npm pack` packs it, in its node_modules. */
+/** A project of somebody else, beside an npm that has an empty cache and no registry. */
 export interface ConsumerProject {
   folder: string;
+  /** Runs `npm`, or what it installed, in the project, with the Node.js of this process. Rejects on an exit code. */
+  run(command: string, ...args: string[]): Promise<{ stdout: string; stderr: string }>;
   remove(): void;
 }
 
-/** @param alsoInstalled packages of this repository that the project has too, by name */
-export async function makeConsumerProject(alsoInstalled: readonly string[] = []): Promise<ConsumerProject> {
-  const folder = mkdtempSync(join(tmpdir(), 'consumer-'));
-  const target = join(folder, 'node_modules/agent-compliance');
-  mkdirSync(target, { recursive: true });
-  await run(process.execPath, ['scripts/build-types.ts'], { cwd: root });
-  // The bundles are there already; prepack would build them again.
-  const { stdout } = await run(
-    'npm',
-    ['pack', '--json', '--silent', '--ignore-scripts', '--pack-destination', folder],
-    { cwd: root },
-  );
-  const [packed] = JSON.parse(stdout) as { filename: string }[];
-  if (packed === undefined) throw new Error(`npm packed nothing: ${stdout}`);
-  await run('tar', ['-xzf', join(folder, packed.filename), '-C', target, '--strip-components=1']);
-  for (const name of alsoInstalled) {
+/** An empty project into which `npm install` has put the package that `npm run pack` makes. */
+export async function makeConsumerProject(): Promise<ConsumerProject> {
+  const home = mkdtempSync(join(tmpdir(), 'consumer-'));
+  const folder = join(home, 'project');
+  mkdirSync(folder);
+  writeFileSync(join(folder, 'package.json'), '{ "name": "shop", "private": true }\n');
+  // Nothing of the npm that runs these tests: its variables would point into this repository.
+  const env = {
+    HOME: home,
+    PATH: [dirname(process.execPath), '/usr/local/bin', '/usr/bin', '/bin'].join(delimiter),
+    npm_config_registry: 'http://127.0.0.1:9',
+  };
+  const inFolder = (command: string, ...args: string[]): ReturnType<ConsumerProject['run']> =>
+    run(command, args, { cwd: folder, env, timeout: 60_000 });
+  // The bundles are there already; `npm run pack` would build them again.
+  const { stdout } = await run(process.execPath, ['scripts/pack.ts', home], { cwd: root });
+  await inFolder('npm', 'install', '--offline', '--no-fund', '--no-audit', stdout.trim());
+  return { folder, run: inFolder, remove: () => rmSync(home, { recursive: true, force: true }) };
+}
+
+/** Puts packages of this repository into the project, as if it had installed them too. */
+export function linkPackages({ folder }: ConsumerProject, names: readonly string[]): void {
+  for (const name of names) {
     const link = join(folder, 'node_modules', name);
     mkdirSync(dirname(link), { recursive: true });
     symlinkSync(join(root, 'node_modules', name), link);
   }
-  return { folder, remove: () => rmSync(folder, { recursive: true, force: true }) };
 }

@@ -1,0 +1,86 @@
+// Packs what is published: the bundles of the command line, the reporter, the sidecar and the control plane. They hold
+// every library that they use, so the package that comes out depends on nothing; the root's own package.json names what
+// the bundles are made of, which nobody who installs the package shall fetch.
+// `npm run pack [-- <folder>]`: prints the archive's path; dist/ must be built (`npm run pack` does).
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { isBuiltin } from 'node:module';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { noticesOf } from './third-party-notices.ts';
+
+const root = dirname(import.meta.dirname);
+const PROCESSES = ['cli', 'sidecar', 'control-plane'];
+const FILES = {
+  'dist/package.json': 'dist/package.json',
+  'dist/reporter/index.js': 'dist/reporter/index.js',
+  'dist/reporter/index.mjs': 'dist/reporter/index.mjs',
+  'dist/schema/agent.schema.json': 'dist/schema/agent.schema.json',
+  'docs/package.md': 'README.md',
+  'reporter/README.md': 'REPORTER.md',
+  LICENSE: 'LICENSE',
+  'CHANGELOG.md': 'CHANGELOG.md',
+  ...Object.fromEntries(PROCESSES.map((part) => [`dist/${part}/main.js`, `dist/${part}/main.js`])),
+};
+/** Of package.json; whatever else is in it is for this repository alone. */
+const PUBLISHED_KEYS = ['name', 'version', 'description', 'license', 'type', 'engines', 'bin', 'exports'];
+/** Native accelerators that `ws` tries to load, and does without. */
+const TRIED = new Set(['bufferutil', 'utf-8-validate']);
+
+interface Bundle {
+  inputs: Record<string, unknown>;
+  outputs: Record<string, { imports: { path: string; external?: boolean }[] }>;
+}
+
+function bundleOf(part: string): Bundle {
+  const bundle = JSON.parse(readFileSync(join(root, `dist/${part}/meta.json`), 'utf8')) as Bundle;
+  const missing = Object.values(bundle.outputs)
+    .flatMap(({ imports }) => imports)
+    .filter(({ path, external }) => external === true && !isBuiltin(path) && !TRIED.has(path));
+  if (missing.length > 0)
+    throw new Error(
+      `dist/${part}/main.js needs what is not in it: ${missing.map(({ path }) => path).join(', ')}`,
+    );
+  return bundle;
+}
+
+/** What leads to files that are not in the package, or have another name there, by the name's ending. */
+const REPLACED: readonly (readonly [file: RegExp, found: RegExp, by: string])[] = [
+  // A map leads to sources; tools that follow it would complain.
+  [/\.m?js$/, /\n\/\/# sourceMappingURL=\S+\s*$/, '\n'],
+  [/\.md$/, /\(\.\.\/reporter\/README\.md/g, '(REPORTER.md'],
+];
+
+function copy(from: string, to: string): void {
+  mkdirSync(dirname(to), { recursive: true });
+  let text = readFileSync(from, 'utf8');
+  for (const [file, found, by] of REPLACED) if (file.test(from)) text = text.replace(found, by);
+  writeFileSync(to, text);
+}
+
+function stage(folder: string): void {
+  for (const [from, to] of Object.entries(FILES)) copy(join(root, from), join(folder, to));
+  const inputs = PROCESSES.flatMap((part) => Object.keys(bundleOf(part).inputs));
+  writeFileSync(join(folder, 'THIRD-PARTY-NOTICES'), noticesOf(root, inputs));
+  const own = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Record<string, unknown>;
+  const published = Object.fromEntries(PUBLISHED_KEYS.map((key) => [key, own[key]]));
+  writeFileSync(join(folder, 'package.json'), `${JSON.stringify(published, null, 2)}\n`);
+  run(process.execPath, [join(root, 'scripts/build-types.ts'), join(folder, 'dist/reporter')], root);
+}
+
+function run(command: string, args: readonly string[], cwd: string): string {
+  return execFileSync(command, args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] });
+}
+
+const destination = resolve(process.argv[2] ?? '.');
+const folder = mkdtempSync(join(tmpdir(), 'package-'));
+try {
+  stage(folder);
+  mkdirSync(destination, { recursive: true });
+  const packed = run('npm', ['pack', '--json', '--silent', '--pack-destination', destination], folder);
+  const [archive] = JSON.parse(packed) as { filename: string }[];
+  if (archive === undefined) throw new Error(`npm packed nothing: ${packed}`);
+  process.stdout.write(`${join(destination, archive.filename)}\n`);
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
