@@ -14,10 +14,13 @@ const at = (now: Date, trusted = '', hosts = HOSTS): Circumstances => ({
   hosts,
   trusted,
   trustedMs: TIMING.settleMs,
+  leafMs: TIMING.settleMs,
   issued: [],
   timing: TIMING,
 });
-const issued = (leaf: KeyPair | null) => ({ issued: [{ hosts: HOSTS, leaf }] });
+const issued = (leaf: KeyPair | null, leafMs = TIMING.settleMs) => ({
+  issued: [{ hosts: HOSTS, leaf, leafMs }],
+});
 
 describe('the next step', () => {
   let authority: KeyPair;
@@ -67,7 +70,22 @@ describe('the next step', () => {
       () => [{ ...state, next: other }, at(START, authority.cert + other.cert)],
       'promote-next',
     ],
-    ['a previous authority, and a new leaf', () => [{ ...state, previous: other.cert }, at(START)], null],
+    [
+      'a previous authority, and a new leaf',
+      () => [
+        { ...state, previous: other.cert },
+        { ...at(days(1)), leafMs: TIMING.settleMs - 1 },
+      ],
+      null,
+    ],
+    [
+      'a previous authority, and a new leaf of the control plane',
+      () => [
+        { ...state, previous: other.cert },
+        { ...at(days(1)), ...issued(leaf, TIMING.settleMs - 1) },
+      ],
+      null,
+    ],
     [
       'a previous authority, and a settled leaf',
       () => [{ ...state, previous: other.cert }, at(days(1))],
@@ -107,12 +125,12 @@ test('a whole rotation never shows a leaf that the bundle of the moment, or of t
   let trusted = trustBundle(state);
   const first = state.authority?.cert ?? '';
   const history: Step[][] = [];
-  let [seen, since] = [trusted, 0];
+  const seen = stopwatches();
   // Every minute around the day on which the authority gets old, with the API server one look behind.
   for (let minute = 0; minute < 8; minute += 1) {
     const now = new Date(days(3650 - 365).getTime() + (minute + 1) * 60_000);
-    if (trusted !== seen) [seen, since] = [trusted, minute];
-    const circumstances = { ...at(now, trusted), trustedMs: (minute - since) * 60_000 };
+    const seenMs = { trustedMs: seen('trusted', trusted, minute), leafMs: seen('leaf', state.leaf, minute) };
+    const circumstances = { ...at(now, trusted), ...seenMs };
     const { state: next, steps } = await advance(state, circumstances);
     history.push(steps);
     expect(isTrusted(next.leaf, trusted)).toBe(true);
@@ -126,8 +144,8 @@ test('a whole rotation never shows a leaf that the bundle of the moment, or of t
     [],
     ['promote-next', 'issue-leaf'],
     [],
-    ['retire-previous'],
     [],
+    ['retire-previous'],
     [],
   ]);
   expect(trusted).toBe(state.authority?.cert);
@@ -150,6 +168,15 @@ test('an authority that was lost is trusted on beside the new one, since its lea
   expect(later.steps).toEqual(['retire-previous']);
   expect((await advance(EMPTY, at(START, 'no certificate'))).state.previous).toBeNull();
 });
+
+/** For how long, in milliseconds of a clock that counts minutes, a value has been the same. */
+function stopwatches(): (what: string, value: unknown, minute: number) => number {
+  const since = new Map<string, { value: unknown; minute: number }>();
+  return (what, value, minute) => {
+    if (since.get(what)?.value !== value) since.set(what, { value, minute });
+    return (minute - (since.get(what)?.minute ?? minute)) * 60_000;
+  };
+}
 
 /** Is the leaf signed by an authority of the bundle, or by one that its own chain ties to the bundle? */
 function isTrusted(leaf: KeyPair | null, bundle: string): boolean {

@@ -29,16 +29,16 @@ export interface Circumstances {
   trusted: string;
   /** For how long it has been seen to use it, milliseconds. */
   trustedMs: number;
-  /** Certificates that are issued to others. */
-  issued: readonly { hosts: readonly string[]; leaf: KeyPair | null }[];
+  /** For how long the shared leaf has been seen, milliseconds. */
+  leafMs: number;
+  /** Certificates that are issued to others, and for how long each has been seen. */
+  issued: readonly { hosts: readonly string[]; leaf: KeyPair | null; leafMs: number }[];
   timing: CertificateTiming;
 }
 
 export type Step = 'create-authority' | 'prepare-next' | 'promote-next' | 'issue-leaf' | 'retire-previous';
 
 const DAY_MS = 86_400_000;
-/** Certificates are valid from an hour before they were issued. */
-const SKEW_MS = 3_600_000;
 /** As many as one exchange has trusted at once. */
 const MAX_PREVIOUS = 3;
 
@@ -54,26 +54,22 @@ const MAX_PREVIOUS = 3;
  * | a previous one is still trusted | | settled, like those issued to others | retire-previous |
  */
 export function nextStep(state: TlsState, circumstances: Circumstances): Step | null {
-  const { now, hosts, trusted, trustedMs, timing } = circumstances;
+  const { now, hosts, trusted, trustedMs, leafMs, timing } = circumstances;
   const { authority, next, previous, leaf } = state;
   if (authority === null || remainingDays(authority.cert, now) <= 0) return 'create-authority';
   if (next !== null && trusted.includes(next.cert) && trustedMs >= timing.settleMs) return 'promote-next';
   if (next === null && remainingDays(authority.cert, now) <= timing.authorityRenewDays) return 'prepare-next';
   if (!isGoodLeaf(leaf, state, { now, hosts, timing })) return 'issue-leaf';
-  if (previous !== null && isSettled(leaf, circumstances) && areOthersSettled(state, circumstances))
+  if (previous !== null && leafMs >= timing.settleMs && areOthersSettled(state, circumstances))
     return 'retire-previous';
   return null;
-}
-
-function isSettled(leaf: KeyPair | null, { now, timing }: Circumstances): boolean {
-  return leaf !== null && ageMs(leaf.cert, now) >= timing.settleMs;
 }
 
 /** A control plane whose certificate could not be renewed is still to be believed by a pod that is injected now. */
 function areOthersSettled(state: TlsState, circumstances: Circumstances): boolean {
   const { issued, now, timing } = circumstances;
   return issued.every(
-    ({ hosts, leaf }) => isGoodLeaf(leaf, state, { now, hosts, timing }) && isSettled(leaf, circumstances),
+    ({ hosts, leaf, leafMs }) => leafMs >= timing.settleMs && isGoodLeaf(leaf, state, { now, hosts, timing }),
   );
 }
 
@@ -109,7 +105,10 @@ export async function advance(
   circumstances: Circumstances,
 ): Promise<{ state: TlsState; steps: Step[] }> {
   const steps: Step[] = [];
-  for (let step = nextStep(state, circumstances); step; step = nextStep(state, circumstances)) {
+  const { leaf } = state;
+  const next = (): Step | null =>
+    nextStep(state, state.leaf === leaf ? circumstances : { ...circumstances, leafMs: 0 });
+  for (let step = next(); step; step = next()) {
     if (steps.includes(step))
       throw new Error(`certificates do not settle: ${step} follows ${steps.join(', ')}`);
     steps.push(step);
@@ -161,8 +160,4 @@ function usableCross({ cross }: TlsState, now: Date): string {
 
 function remainingDays(cert: string, now: Date): number {
   return (new X509Certificate(cert).validToDate.getTime() - now.getTime()) / DAY_MS;
-}
-
-function ageMs(cert: string, now: Date): number {
-  return now.getTime() - (new X509Certificate(cert).validFromDate.getTime() + SKEW_MS);
 }

@@ -4,7 +4,14 @@ import { expectOk, getObject } from '../../kube/objects.ts';
 import { objectPath, type ObjectKey, type Resource } from '../../kube/resources.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { describeError, type Logger } from '../../runtime/logger.ts';
-import { advance, isGoodLeaf, newLeaf, TIMING, type CertificateTiming } from './advance.ts';
+import {
+  advance,
+  isGoodLeaf,
+  newLeaf,
+  TIMING,
+  type CertificateTiming,
+  type Circumstances,
+} from './advance.ts';
 import type { KeyPair } from './issue.ts';
 import {
   bundleOf,
@@ -61,7 +68,7 @@ class Keeper implements CertificateKeeper {
   #loop: Promise<void> | null = null;
   #served: KeyPair | null = null;
   #trust: string | null = null;
-  #seen: { trusted: string; since: number } | null = null;
+  readonly #seen = new Map<string, { value: string; since: number }>();
   #unready: string | null = 'the serving certificate is not made yet';
 
   constructor(options: KeeperOptions) {
@@ -137,12 +144,14 @@ class Keeper implements CertificateKeeper {
   /** Takes the steps that are due and writes them into the shared Secret; null: another replica wrote it first. */
   async #keepState(secret: Secret, trusted: string, issued: Secret | null): Promise<TlsState | null> {
     const { clock, logger, webhook, controlPlane } = this.#options;
-    const { state, steps } = await advance(parseTlsState(decodedEntries(secret)), {
+    const present = parseTlsState(decodedEntries(secret));
+    const { state, steps } = await advance(present, {
       now: clock.now(),
       hosts: webhook.hosts,
       trusted,
-      trustedMs: this.#trustedMs(trusted),
-      issued: issued === null ? [] : [{ hosts: controlPlane.hosts, leaf: leafIn(issued) }],
+      trustedMs: this.#seenMs('trusted', trusted),
+      leafMs: this.#seenMs('leaf', present.leaf?.cert),
+      issued: issued === null ? [] : [this.#issuedTo(controlPlane.hosts, leafIn(issued))],
       timing: this.#timing,
     });
     if (steps.length === 0) return state;
@@ -151,11 +160,17 @@ class Keeper implements CertificateKeeper {
     return state;
   }
 
-  /** How long the API server has been seen to trust just this. */
-  #trustedMs(trusted: string): number {
+  #issuedTo(hosts: readonly string[], leaf: KeyPair | null): Circumstances['issued'][number] {
+    return { hosts, leaf, leafMs: this.#seenMs('issued', leaf?.cert) };
+  }
+
+  /** For how long `what` has been seen to be just this, milliseconds: a process that starts anew begins to count. */
+  #seenMs(what: string, value = ''): number {
     const now = this.#options.clock.monotonicMs();
-    if (this.#seen?.trusted !== trusted) this.#seen = { trusted, since: now };
-    return now - this.#seen.since;
+    const seen = this.#seen.get(what);
+    if (seen?.value === value) return now - seen.since;
+    this.#seen.set(what, { value, since: now });
+    return 0;
   }
 
   /**
