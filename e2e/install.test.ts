@@ -5,7 +5,7 @@ import OpenAI from 'openai';
 import { agentWorkload, BRING_BACK, manifestConfigMap, manifestOf, TAKE_DOWN } from './agent-workload.ts';
 import { startCluster, type Cluster } from './cluster/cluster.ts';
 import { eventually, kubectlOf, type Kubectl } from './kubectl.ts';
-import { ADMIN_KEY, CHART, HEARTBEAT_SECONDS, RELEASE, SYSTEM_NAMESPACE, valuesFor } from './product.ts';
+import { ADMIN_KEY, HEARTBEAT_SECONDS, installProduct, RELEASE, SYSTEM_NAMESPACE } from './product.ts';
 
 const NAMESPACE = 'shop-team';
 const AGENT = 'shop';
@@ -117,31 +117,8 @@ afterAll(async () => {
 }, 120_000);
 
 describe('installing', () => {
-  test('helm install --wait is done in 30 seconds', async () => {
-    const started = performance.now();
-    const result = await cluster.exec(
-      [
-        'helm',
-        'install',
-        RELEASE,
-        CHART,
-        '-n',
-        SYSTEM_NAMESPACE,
-        '--create-namespace',
-        '--wait',
-        '--timeout',
-        '120s',
-        '-f',
-        '-',
-      ],
-      { input: JSON.stringify(valuesFor(cluster)), timeoutMs: 180_000 },
-    );
-    const tookMs = performance.now() - started;
-    if (result.code !== 0)
-      throw new Error(
-        `${result.stderr}\n${await system.run('get', 'pods,events')}\n${await system.run('logs', '--all-containers', '--prefix', '-l', 'app.kubernetes.io/name=agent-compliance', '--tail=50')}`,
-      );
-    expect(tookMs).toBeLessThan(30_000);
+  test('the chart is installed in 30 seconds', async () => {
+    expect(await installProduct(cluster)).toBeLessThan(30_000);
   }, 200_000);
 
   test('every process runs as non-root and stays up', async () => {

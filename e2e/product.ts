@@ -1,6 +1,7 @@
 // The product as the suites install it.
 import { join } from 'node:path';
 import type { Cluster } from './cluster/cluster.ts';
+import { kubectlOf } from './kubectl.ts';
 
 export const CHART = join(import.meta.dirname, '../helm/agent-compliance');
 export const RELEASE = 'platform';
@@ -23,4 +24,36 @@ export function valuesFor(cluster: Cluster): Record<string, unknown> {
     controlPlane: image('control-plane'),
     sidecar: { ...image('sidecar'), heartbeatSeconds: HEARTBEAT_SECONDS },
   };
+}
+
+/**
+ * Installs the chart and waits until it is up; with `values` beyond those of `valuesFor` it changes an installation.
+ * Throws with what the namespace shows. Returns how long it took, in milliseconds.
+ */
+export async function installProduct(
+  cluster: Cluster,
+  values: Record<string, unknown> = {},
+): Promise<number> {
+  const started = performance.now();
+  const command = [
+    'helm',
+    'upgrade',
+    '--install',
+    RELEASE,
+    CHART,
+    '-n',
+    SYSTEM_NAMESPACE,
+    '--create-namespace',
+  ];
+  const result = await cluster.exec([...command, '--wait', '--timeout', '120s', '-f', '-'], {
+    input: JSON.stringify({ ...valuesFor(cluster), ...values }),
+    timeoutMs: 180_000,
+  });
+  const tookMs = performance.now() - started;
+  if (result.code === 0) return tookMs;
+  const system = kubectlOf(cluster, SYSTEM_NAMESPACE);
+  const logs = ['--all-containers', '--prefix', '-l', 'app.kubernetes.io/name=agent-compliance', '--tail=50'];
+  throw new Error(
+    `${result.stderr}\n${await system.run('get', 'pods,events')}\n${await system.run('logs', ...logs)}`,
+  );
 }

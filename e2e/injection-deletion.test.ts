@@ -1,0 +1,258 @@
+// A pod that is deleted under traffic loses no request: its sidecar sends clients away while the agent still serves,
+// outlives the agent, and ends with 0.
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { manifestConfigMap, manifestOf } from './agent-workload.ts';
+import { startCluster, type Cluster } from './cluster/cluster.ts';
+import { eventually, kubectlOf, type Kubectl, type KubeObject } from './kubectl.ts';
+import { installProduct } from './product.ts';
+import {
+  lingeringDeployment,
+  OPTED_IN,
+  podTemplate,
+  programContainer,
+  programsConfigMap,
+  type ContainerEnd,
+  type PodObject,
+} from './program-pods.ts';
+
+const NAMESPACE = 'deletion';
+const AGENT = 'rolling';
+const WORKERS = 8;
+/** Until what was in flight has been answered: the agent lingers for three seconds, a request takes up to two. */
+const AFTERMATH_MS = 7_000;
+const HOLD = { metadata: { finalizers: ['e2e.test/hold'] } };
+const LET_GO = { metadata: { finalizers: null } };
+
+interface Traffic {
+  answers: Record<string, number>;
+  failed: number;
+  failures: string[];
+  connections: number;
+}
+interface Streams {
+  events: number;
+  lastEvent: string;
+  stream: 'open' | 'whole' | 'cut';
+  ticks: number;
+  closeCode: number;
+}
+
+let cluster: Cluster;
+let kubectl: Kubectl;
+
+beforeAll(async () => {
+  cluster = await startCluster();
+  kubectl = kubectlOf(cluster, NAMESPACE);
+  await installProduct(cluster);
+  await kubectl.run('create', 'namespace', NAMESPACE);
+  await kubectl.apply([
+    programsConfigMap(),
+    ...lingeringDeployment(AGENT, cluster.imageRef('example-agents'), { replicas: 2 }),
+  ]);
+  await kubectl.run('rollout', 'status', `deploy/${AGENT}`, '--timeout=90s');
+}, 300_000);
+
+afterAll(async () => {
+  await kubectl.run('delete', 'namespace', NAMESPACE, '--wait=false').catch(() => undefined);
+  await cluster.close();
+}, 120_000);
+
+const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+function clientPod(name: string, args: readonly string[]): KubeObject {
+  const { metadata, spec } = podTemplate(
+    'client',
+    [programContainer('client', cluster.imageRef('example-agents'), args)],
+    {
+      spec: { restartPolicy: 'Never', activeDeadlineSeconds: 150 },
+    },
+  );
+  return { apiVersion: 'v1', kind: 'Pod', metadata: { name, ...metadata }, spec };
+}
+
+/** The last JSON line of a pod that runs one of the clients. */
+async function lastLine<T>(name: string): Promise<T> {
+  const log = (await kubectl.run('logs', name)).trim().split('\n');
+  return JSON.parse(log.at(-1) ?? '') as T;
+}
+
+async function begun<T>(name: string): Promise<T> {
+  return (
+    await eventually(
+      `the beginning of ${name}`,
+      45_000,
+      () => lastLine<T>(name),
+      () => true,
+    )
+  ).answer;
+}
+
+/** What a client says at its end, which it comes to by itself. */
+async function resultOf<T>(name: string): Promise<T> {
+  await kubectl.run('wait', '--for=jsonpath={.status.phase}=Succeeded', `pod/${name}`, '--timeout=45s');
+  const result = await lastLine<T>(name);
+  await kubectl.run('delete', 'pod', name, '--wait=false');
+  return result;
+}
+
+/** Runs `act` while two clients send without a pause, one that reuses its connections and one that does not. */
+async function underTraffic(act: (busiest: string) => Promise<void>): Promise<Record<string, Traffic>> {
+  const kinds = ['reuse', 'fresh'];
+  const url = `http://${AGENT}.${NAMESPACE}`;
+  await kubectl.apply(kinds.map((kind) => clientPod(kind, ['steady-client.ts', url, String(WORKERS), kind])));
+  const [reuse] = await Promise.all(kinds.map((kind) => begun<Traffic>(kind)));
+  // The pod that most of the kept connections go to.
+  const [busiest] = Object.entries(reuse?.answers ?? {}).sort(([, a], [, b]) => b - a)[0] ?? [];
+  await act(String(busiest));
+  await sleep(AFTERMATH_MS);
+  await Promise.all(kinds.map((kind) => kubectl.script(kind, 'client', `process.kill(1, 'SIGTERM')`)));
+  const results = await Promise.all(kinds.map((kind) => resultOf<Traffic>(kind)));
+  return Object.fromEntries(kinds.map((kind, n) => [kind, results[n]!]));
+}
+
+/** The deleted pod with the ends of all its containers; then it may go. */
+async function endOf(name: string): Promise<PodObject> {
+  const { answer } = await eventually(
+    `the end of ${name}`,
+    60_000,
+    () => kubectl.get<PodObject>('pod', name),
+    ({ status }) =>
+      [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])].every(
+        ({ state }) => state.terminated !== undefined,
+      ),
+  );
+  await kubectl.run('patch', 'pod', name, '--type=merge', '-p', JSON.stringify(LET_GO));
+  return answer;
+}
+
+/** The pod object stays after its end, until `endOf` lets it go. */
+async function deletePod(name: string): Promise<void> {
+  await kubectl.run('patch', 'pod', name, '--type=merge', '-p', JSON.stringify(HOLD));
+  await kubectl.run('delete', 'pod', name, '--wait=false');
+}
+
+const endAt = (statuses: readonly ContainerEnd[] | undefined, name: string) =>
+  Date.parse(statuses?.find((each) => each.name === name)?.state.terminated?.finishedAt ?? '');
+
+/** The agent first, then the sidecar, each by itself and well. */
+function expectGoodEnd({ status }: PodObject): void {
+  const ends = [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])];
+  expect(ends.map(({ name, state }) => ({ name, exitCode: state.terminated?.exitCode }))).toEqual([
+    { name: 'platform-sidecar', exitCode: 0 },
+    { name: 'agent', exitCode: 0 },
+  ]);
+  expect(endAt(status.initContainerStatuses, 'platform-sidecar')).toBeGreaterThanOrEqual(
+    endAt(status.containerStatuses, 'agent'),
+  );
+}
+
+function expectNothingLost(traffic: Traffic | undefined): void {
+  expect(traffic).toMatchObject({ failed: 0, failures: [] });
+  expect(Object.values(traffic?.answers ?? {}).reduce((sum, count) => sum + count, 0)).toBeGreaterThan(
+    WORKERS * 2,
+  );
+}
+
+describe('a pod that is deleted under traffic', () => {
+  let traffic: Record<string, Traffic>;
+  let streams: Streams;
+  let ended: PodObject;
+
+  beforeAll(async () => {
+    traffic = await underTraffic(async (busiest) => {
+      const { status } = await kubectl.get<PodObject>('pod', busiest);
+      await kubectl.apply([clientPod('streams', ['stream-client.ts', `${status.podIP}:4000`])]);
+      await begun<Streams>('streams');
+      await deletePod(busiest);
+      ended = await endOf(busiest);
+    });
+    streams = await resultOf<Streams>('streams');
+  }, 150_000);
+
+  test.each(['reuse', 'fresh'])('loses no request of the client with %s connections', (kind) => {
+    expectNothingLost(traffic[kind]);
+    expect(traffic[kind]?.answers[ended.metadata.name]).toBeGreaterThan(0);
+    expect(Object.keys(traffic[kind]?.answers ?? {}).length).toBeGreaterThan(1);
+  });
+
+  test('has kept connections reused until then: the client was not sent away before', () => {
+    const { answers = {}, connections = Infinity } = traffic['reuse'] ?? {};
+    const requests = Object.values(answers).reduce((sum, count) => sum + count, 0);
+    expect(connections).toBeLessThanOrEqual(2 * WORKERS);
+    expect(requests).toBeGreaterThan(4 * connections);
+  });
+
+  test('ends its agent first and its sidecar after it, both with 0', () => {
+    expectGoodEnd(ended);
+  });
+
+  test('has no warning of its own about a hook', async () => {
+    const events = await kubectl.run('get', 'events', '--field-selector', 'reason=FailedPreStopHook');
+    expect(events.trim()).toBe('');
+  });
+
+  test('leaves a stream to its agent: what it sends until its end arrives, and the end is whole', () => {
+    // Three seconds of an event every quarter, after SIGTERM.
+    expect(streams).toMatchObject({ stream: 'whole', lastEvent: 'the end' });
+    expect(streams.events).toBeGreaterThanOrEqual(8);
+  });
+
+  test('leaves a WebSocket to its agent: it ends with the close frame that the agent sends', () => {
+    expect(streams.closeCode).toBe(1001);
+    expect(streams.ticks).toBeGreaterThanOrEqual(8);
+  });
+});
+
+describe('a rolling restart of two replicas under traffic', () => {
+  test('loses no request, with connections reused and without', async () => {
+    const before = await kubectl.run('get', 'pods', '-l', `app=${AGENT}`, '-o', 'name');
+    const traffic = await underTraffic(async () => {
+      await kubectl.run('rollout', 'restart', `deploy/${AGENT}`);
+      await kubectl.run('rollout', 'status', `deploy/${AGENT}`, '--timeout=90s');
+    });
+    for (const kind of ['reuse', 'fresh']) {
+      expectNothingLost(traffic[kind]);
+      const isOld = (pod: string) => before.includes(pod);
+      const pods = Object.keys(traffic[kind]?.answers ?? {});
+      expect(pods.some(isOld)).toBe(true);
+      expect(pods.some((pod) => !isOld(pod))).toBe(true);
+    }
+  }, 180_000);
+});
+
+describe('an agent that ends at once', () => {
+  test('in the middle of a stream: the client sees the cut, and the sidecar ends with 0 all the same', async () => {
+    const name = 'abrupt';
+    const script = `import('/programs/lingering-agent.ts'); process.once('SIGTERM', () => process.exit(3));`;
+    const template = podTemplate(
+      name,
+      [
+        {
+          ...programContainer('agent', cluster.imageRef('example-agents'), ['-e', script]),
+          ports: [{ name: 'http', containerPort: 8000 }],
+          readinessProbe: { httpGet: { path: '/health', port: 'http' }, periodSeconds: 1 },
+        },
+      ],
+      { annotations: OPTED_IN, spec: { restartPolicy: 'Never' } },
+    );
+    const pod = {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name, ...template.metadata },
+      spec: template.spec,
+    };
+    await kubectl.apply([manifestConfigMap(name, manifestOf(name)), pod]);
+    await kubectl.run('wait', '--for=condition=Ready', `pod/${name}`, '--timeout=60s');
+    const { status } = await kubectl.get<PodObject>('pod', name);
+    await kubectl.apply([clientPod('streams-of-abrupt', ['stream-client.ts', `${status.podIP}:4000`])]);
+    await begun<Streams>('streams-of-abrupt');
+    await deletePod(name);
+    const ended = await endOf(name);
+    const exitOf = (statuses: readonly ContainerEnd[] | undefined) =>
+      statuses?.map((each) => each.state.terminated?.exitCode);
+    expect(exitOf(ended.status.containerStatuses)).toEqual([3]);
+    expect(exitOf(ended.status.initContainerStatuses)).toEqual([0]);
+    // 1006: the connection ended without a close frame.
+    expect(await resultOf<Streams>('streams-of-abrupt')).toMatchObject({ stream: 'cut', closeCode: 1006 });
+  }, 150_000);
+});

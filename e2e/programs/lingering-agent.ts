@@ -1,0 +1,69 @@
+// An agent that ends as Kubernetes asks of a server: it goes on serving for a while after SIGTERM, since the news that its
+// pod ends takes time to reach those who send to it, then takes no more, finishes what it has, and exits 0.
+import { createHash } from 'node:crypto';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { hostname } from 'node:os';
+
+const LINGER_MS = 3_000;
+const TICK_MS = 250;
+const WEBSOCKET_GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
+
+/** Ends one stream or WebSocket in its own way. */
+const open = new Set<() => void>();
+
+/** POST /work?ms=…: reads the body, answers after that long with the pod's name. */
+function work(request: IncomingMessage, response: ServerResponse, ms: number): void {
+  const answer = (): void => {
+    if (isEnding) response.setHeader('connection', 'close');
+    response.end(hostname());
+  };
+  request.resume().on('end', () => setTimeout(answer, ms));
+}
+
+/** GET /stream: server-sent events until the agent ends, and then a last one that says so. */
+function stream(response: ServerResponse): void {
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  let count = 0;
+  const timer = setInterval(() => response.write(`data: ${(count += 1)}\n\n`), TICK_MS);
+  const end = (): void => void response.end('data: the end\n\n');
+  open.add(end);
+  response.on('close', () => {
+    clearInterval(timer);
+    open.delete(end);
+  });
+}
+
+let isEnding = false;
+
+const server = createServer((request, response) => {
+  const url = new URL(request.url ?? '/', 'http://agent');
+  if (url.pathname === '/work') work(request, response, Number(url.searchParams.get('ms')));
+  else if (url.pathname === '/stream') stream(response);
+  else response.end();
+});
+
+/** A WebSocket that sends a short text now and then, and closes with 1001 (going away) when the agent ends. */
+server.on('upgrade', (request, socket) => {
+  const accept = createHash('sha1').update(`${request.headers['sec-websocket-key']}${WEBSOCKET_GUID}`);
+  socket.write(
+    `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: ${accept.digest('base64')}\r\n\r\n`,
+  );
+  const timer = setInterval(() => socket.write(Buffer.from([0x81, 4, ...Buffer.from('tick')])), TICK_MS);
+  const end = (): void => void socket.end(Buffer.from([0x88, 2, 1001 >> 8, 1001 & 0xff]));
+  open.add(end);
+  socket.on('error', () => socket.destroy());
+  socket.on('close', () => {
+    clearInterval(timer);
+    open.delete(end);
+  });
+  socket.resume();
+});
+
+server.listen(8000);
+process.once('SIGTERM', () =>
+  setTimeout(() => {
+    isEnding = true;
+    server.close();
+    for (const end of open) end();
+  }, LINGER_MS),
+);

@@ -1,0 +1,39 @@
+// Keeps one stream of server-sent events and one WebSocket open until the other side ends them. Prints a JSON line when
+// something has come on both, and one at the end.
+//   stream-client.ts HOST:PORT
+import { get } from 'node:http';
+
+const [host = ''] = process.argv.slice(2);
+const seen = { events: 0, lastEvent: '', stream: 'open', ticks: 0, closeCode: 0 };
+let hasBegun = false;
+
+function note(): void {
+  const isOver = seen.stream !== 'open' && seen.closeCode !== 0;
+  if (!isOver && (hasBegun || seen.events === 0 || seen.ticks === 0)) return;
+  hasBegun = true;
+  process.stdout.write(`${JSON.stringify(seen)}\n`);
+}
+
+get(`http://${host}/stream`, (answer) => {
+  answer.setEncoding('utf8').on('data', (text: string) => {
+    for (const [, data = ''] of text.matchAll(/^data: (.*)$/gm)) {
+      seen.events += 1;
+      seen.lastEvent = data;
+    }
+    note();
+  });
+  answer.on('close', () => {
+    seen.stream = answer.complete ? 'whole' : 'cut';
+    note();
+  });
+});
+
+const socket = new WebSocket(`ws://${host}/frames`);
+socket.addEventListener('message', () => {
+  seen.ticks += 1;
+  note();
+});
+socket.addEventListener('close', ({ code }) => {
+  seen.closeCode = code;
+  note();
+});
