@@ -288,12 +288,15 @@ describe('platform health', () => {
     services: [{ name: cache, type: redis, address: $env:CACHE }]
   prompts: { system: $file:prompt.md }
   memory: { shortTerm: { connection: $env:CACHE } }
-  mcp: { servers: [{ name: files, transport: stdio, command: x }] }
+  mcp:
+    servers:
+      - { name: files, transport: stdio, command: ${JSON.stringify(process.execPath)} }
+      - { name: search, transport: stdio, command: no-such-command }
 `);
 
-  /** A TCP server while `act` runs. */
+  /** A server that takes every PING while `act` runs. */
   async function withServer<T>(act: (address: string) => Promise<T>): Promise<T> {
-    const server = createServer((socket) => socket.destroy());
+    const server = createServer((socket) => socket.once('data', () => socket.end('+PONG\r\n')));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     try {
       return await act(`127.0.0.1:${(server.address() as AddressInfo).port}`);
@@ -315,7 +318,7 @@ describe('platform health', () => {
     expect(JSON.parse(result.output)).toMatchObject({
       agentName: 'minimal',
       timestamp: '2026-01-02T03:04:05.000Z',
-      status: 'healthy',
+      status: 'degraded',
     });
     expect(statuses(result.output)).toEqual({
       'env:OPENAI_API_KEY': 'pass',
@@ -324,6 +327,7 @@ describe('platform health', () => {
       'service:cache': 'pass',
       'memory:shortTerm': 'pass',
       'mcp:files': 'skip',
+      'mcp:search': 'fail',
     });
   });
 

@@ -155,6 +155,7 @@ Examples:
   $ platform health agent.yaml --json --no-model
   $ platform health agent.yaml --fail-on warning
 
+Redis is asked for a PING, PostgreSQL with a startup packet, anything else by a TCP connection; no password is sent.
 PLATFORM_SECRET_DIR names the folder of $secret: values; without it they are in PLATFORM_SECRET_<NAME>.
 <PROVIDER>_BASE_URL, such as OPENAI_BASE_URL, moves the model check to another address.
 

@@ -40,6 +40,7 @@ export async function health(
     },
     now: context.now,
     asksModel: options.model,
+    speaksProtocols: true,
     leaveOut: [...(options.mcp ? [] : (['mcp'] as const)), ...(options.memory ? [] : (['memory'] as const))],
   });
   return renderHealth(check(manifest, facts), options, context.color);

@@ -1,0 +1,95 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { Check, HealthReport } from '../core/health/health.ts';
+import {
+  startPostgres,
+  startRedis,
+  whyNoDebianServers,
+  type RunningServer,
+} from '../testing/debian-server.ts';
+import { manifestText } from '../testing/manifests/manifest-text.ts';
+import { TestServers } from '../testing/sockets.ts';
+import { runCommandLine } from './program.ts';
+
+const MANIFEST = manifestText(`  requires:
+    services: [{ name: store, type: redis, address: $env:STORE_URL, critical: true }]
+  memory: { longTerm: { backend: postgres, connectionString: $env:MEMORY_URL } }
+`);
+
+(whyNoDebianServers() ? describe.skip : describe)('platform health asks a real Redis and PostgreSQL', () => {
+  let cwd: string;
+  let redis: RunningServer;
+  let postgres: RunningServer;
+  let closed: number;
+
+  beforeAll(async () => {
+    cwd = mkdtempSync(join(tmpdir(), 'health-'));
+    writeFileSync(join(cwd, 'agent.yaml'), MANIFEST);
+    [redis, postgres] = await Promise.all([startRedis({ password: 'secret' }), startPostgres()]);
+    closed = await new TestServers().closedPort();
+    // A PostgreSQL that still starts up accepts connections, and says no.
+    const deadline = Date.now() + 30_000;
+    while (Date.now() < deadline && (await asked(redis.port, postgres.port)).memory.status !== 'pass');
+  }, 60_000);
+  afterAll(async () => {
+    await Promise.all([redis?.close(), postgres?.close()]);
+    rmSync(cwd, { recursive: true, force: true });
+  });
+
+  type Found = Pick<Check, 'status' | 'message'>;
+
+  /** What it finds on these two ports; a password in the addresses is never in what it prints. */
+  async function asked(
+    store: number,
+    memory: number,
+  ): Promise<{ exitCode: number; store: Found; memory: Found }> {
+    const env = {
+      OPENAI_API_KEY: 'any',
+      STORE_URL: `redis://:secret@127.0.0.1:${store}/0`,
+      MEMORY_URL: `postgres://app:secret@127.0.0.1:${memory}/memory`,
+    };
+    const args = ['health', 'agent.yaml', '--json', '--no-model'];
+    const context = { env, cwd, now: () => new Date(), color: false, ask: null };
+    const { output, errors, exitCode } = await runCommandLine(args, context);
+    expect([errors, output.includes('secret')]).toEqual(['', false]);
+    const { checks } = JSON.parse(output) as HealthReport;
+    const found = (id: string): Found => {
+      const { status, message } = checks.find((each) => each.id === id) as Check;
+      return message === undefined ? { status } : { status, message };
+    };
+    return { exitCode, store: found('service:store'), memory: found('memory:longTerm') };
+  }
+
+  const PASS = { status: 'pass' };
+  const REFUSED = { status: 'fail', message: 'connection refused' };
+  const SILENT = { status: 'fail', message: 'it accepts connections but does not answer within 3 s' };
+
+  test('up: both pass, whoever may log in', async () => {
+    expect(await asked(redis.port, postgres.port)).toEqual({ exitCode: 0, store: PASS, memory: PASS });
+  });
+
+  test('down: a critical service is an error, memory a warning', async () => {
+    expect(await asked(closed, postgres.port)).toEqual({ exitCode: 1, store: REFUSED, memory: PASS });
+    expect(await asked(redis.port, closed)).toEqual({ exitCode: 0, store: PASS, memory: REFUSED });
+  });
+
+  test('stopped in their tracks: they accept connections, and that is not enough', async () => {
+    for (const { pid } of [redis, postgres]) process.kill(pid, 'SIGSTOP');
+    const startedAt = performance.now();
+    try {
+      const found = await asked(redis.port, postgres.port);
+      expect(found).toEqual({ exitCode: 1, store: SILENT, memory: SILENT });
+      expect(performance.now() - startedAt).toBeLessThan(6000);
+    } finally {
+      for (const { pid } of [redis, postgres]) process.kill(pid, 'SIGCONT');
+    }
+    expect(await asked(redis.port, postgres.port)).toEqual({ exitCode: 0, store: PASS, memory: PASS });
+  }, 20_000);
+
+  test('a Redis where PostgreSQL should be is none', async () => {
+    const { memory } = await asked(redis.port, redis.port);
+    expect(memory.status).toBe('fail');
+  });
+});
