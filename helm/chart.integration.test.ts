@@ -7,6 +7,8 @@ import { CONTROL_PLANE_FIELDS, readConfig as readControlPlaneConfig } from '../c
 import { whyNoControlPlane } from '../e2e/cluster/control.ts';
 import { run } from '../e2e/cluster/run.ts';
 import { OPERATOR_PERMISSIONS } from '../operator/permissions.ts';
+import { NO_ANSWER } from '../operator/refusals/refusal.ts';
+import { INJECTION_FIELDS } from '../runtime/injection-config.ts';
 import { OPERATOR_FIELDS, readConfig as readOperatorConfig } from '../operator/config.ts';
 import { clusterBinary } from '../testing/cluster-binary.ts';
 import { readConfig as readWebhookConfig, WEBHOOK_FIELDS } from '../webhook/config.ts';
@@ -103,11 +105,14 @@ test('the chart has the version of the package', () => {
       'Deployment agent-compliance-webhook',
       'Lease platform-operator',
       'MutatingWebhookConfiguration agent-compliance',
+      'Namespace platform-canary',
       'Namespace platform-remote',
       'PodDisruptionBudget agent-compliance-webhook',
+      'Role agent-compliance-canary',
       'Role agent-compliance-control-plane',
       'Role agent-compliance-operator',
       'Role agent-compliance-webhook',
+      'RoleBinding agent-compliance-canary',
       'RoleBinding agent-compliance-control-plane',
       'RoleBinding agent-compliance-operator',
       'RoleBinding agent-compliance-webhook',
@@ -116,10 +121,13 @@ test('the chart has the version of the package', () => {
       'Service agent-compliance-control-plane',
       'Service agent-compliance-operator',
       'Service agent-compliance-webhook',
+      'ServiceAccount agent-compliance-canary',
       'ServiceAccount agent-compliance-control-plane',
       'ServiceAccount agent-compliance-operator',
       'ServiceAccount agent-compliance-webhook',
+      'ValidatingAdmissionPolicy agent-compliance-canary',
       'ValidatingAdmissionPolicy agent-compliance-guard',
+      'ValidatingAdmissionPolicyBinding agent-compliance-canary',
       'ValidatingAdmissionPolicyBinding agent-compliance-guard',
     ]);
     expect(
@@ -131,7 +139,12 @@ test('the chart has the version of the package', () => {
     const names = async (release: string) => {
       const { stdout } = await run([
         ...[clusterBinary('helm'), 'template', release, CHART, '-n', release, '--kube-version', '1.36.0'],
-        ...['--set', 'crds.install=false', '--set', `remote.namespace=${release}-remote`],
+        ...[
+          '--set',
+          'crds.install=false',
+          '--set',
+          `remote.namespace=${release}-remote,canary.namespace=${release}-canary`,
+        ],
       ]);
       return parseAllDocuments(stdout)
         .map((document) => document.toJS() as Rendered | null)
@@ -140,7 +153,7 @@ test('the chart has the version of the package', () => {
         );
     };
     const [one, two] = [await names('one'), await names('two')];
-    expect(one.length).toBe(31);
+    expect(one.length).toBe(37);
     expect(one.filter((name) => two.includes(name))).toEqual([]);
   });
 
@@ -252,7 +265,8 @@ test('the chart has the version of the package', () => {
     ['off', []],
   ])('guard.action=%s', async (action, actions) => {
     const bindings = (await render(`guard.action=${action}`)).filter(
-      ({ kind }) => kind === 'ValidatingAdmissionPolicyBinding',
+      ({ kind, metadata }) =>
+        kind === 'ValidatingAdmissionPolicyBinding' && metadata.name === 'agent-compliance-guard',
     );
     expect(bindings.map((binding) => binding.spec?.validationActions)).toEqual(actions);
   });
@@ -300,11 +314,47 @@ test('the chart has the version of the package', () => {
   });
 
   test('the operator has exactly the rights that its own tests run it with', async () => {
-    const objects = await render();
-    expect(find(objects, 'ClusterRole', 'agent-compliance-operator').rules).toEqual(
-      OPERATOR_PERMISSIONS.cluster,
+    const { cluster, waking, canary, namespace } = OPERATOR_PERMISSIONS;
+    const whole = await render();
+    const rulesOf = (objects: Rendered[], kind: string) =>
+      find(objects, kind, 'agent-compliance-operator').rules;
+    expect(rulesOf(whole, 'ClusterRole')).toEqual([...cluster, ...waking, ...canary.cluster]);
+    expect(rulesOf(whole, 'Role')).toEqual([...namespace, ...canary.namespace]);
+    expect(find(whole, 'Role', 'agent-compliance-canary')).toMatchObject({
+      metadata: { namespace: 'platform-canary' },
+      rules: canary.account,
+    });
+    const bare = await render('operator.wakeControllers=false', 'canary.enabled=false');
+    expect(rulesOf(bare, 'ClusterRole')).toEqual(cluster);
+    expect(rulesOf(bare, 'Role')).toEqual(namespace);
+    expect(bare.filter(({ metadata }) => metadata.name.endsWith('-canary'))).toEqual([]);
+    const env = containersOf(bare).find(({ name }) => name === 'operator')?.env;
+    expect(env?.find(({ name }) => name === 'CANARY_NAMESPACE')).toBeUndefined();
+  });
+
+  test('the canary expects what the webhook is told to inject', async () => {
+    const objects = await render('policy.engine=opa', 'policy.opa.image=opa:1', 'sidecar.logLevel=debug');
+    const [operator, webhook] = ['operator', 'webhook'].map(
+      (part) => containersOf(objects).find(({ name }) => name === part)?.env ?? [],
     );
-    expect(find(objects, 'Role', 'agent-compliance-operator').rules).toEqual(OPERATOR_PERMISSIONS.namespace);
+    const injected = Object.keys(INJECTION_FIELDS);
+    const of = (env: Container['env'] = []) => env.filter(({ name }) => injected.includes(name));
+    expect(of(operator)).toEqual(of(webhook));
+    expect(
+      of(operator)
+        .map(({ name }) => name)
+        .sort(),
+    ).toEqual(injected.sort());
+  });
+
+  test('the guard says that the injector is away in the words that the operator listens for', () => {
+    expect(read('helm/agent-compliance/templates/guard.yaml')).toContain(NO_ANSWER);
+  });
+
+  test('a canary where nothing is injected is refused', async () => {
+    const { code, stderr } = await template('--set', 'canary.namespace=platform-system');
+    expect(code).toBe(1);
+    expect(stderr).toContain('canary.namespace: nothing is injected in platform-system');
   });
 
   test('rights are named one by one, and Secrets by their names', async () => {
@@ -320,7 +370,8 @@ test('the chart has the version of the package', () => {
   });
 
   test.each([
-    ['policy.engine=opa', "'/policy/engine': value must be one of 'builtin', 'none'"],
+    ['policy.engine=magic', "'/policy/engine': value must be one of 'builtin', 'opa', 'none'"],
+    ['policy.engine=opa', "'/policy/opa/image': minLength"],
     ['policy.mode=block', "'/policy/mode': value must be one of 'track', 'enforce', 'off'"],
     ['policy.minimumMode=enforce', "'/policy/mode': value must be 'enforce'"],
     ['guard.action=maybe', "'/guard/action': value must be one of 'deny', 'warn', 'off'"],

@@ -61,21 +61,29 @@ describe('a client elsewhere', () => {
     expect([response.status, await response.json()]).toEqual([200, { hidden: true }]);
   });
 
-  test.each(['/gap', '/audit', '/audit/stream', '/usage', '/explore', '/proof', '/platform/gap', '/GAP', '/gap/', '/unknown'])(
-    'is refused on %s',
-    async (path) => {
-      const response = await (await startFor('10.0.0.7'))(path);
-      expect([response.status, await response.json()]).toEqual([
-        403,
-        {
-          type: 'about:blank',
-          title: 'Forbidden',
-          status: 403,
-          detail: 'this route is answered on loopback only',
-        },
-      ]);
-    },
-  );
+  test.each([
+    '/gap',
+    '/audit',
+    '/audit/stream',
+    '/usage',
+    '/explore',
+    '/proof',
+    '/platform/gap',
+    '/GAP',
+    '/gap/',
+    '/unknown',
+  ])('is refused on %s', async (path) => {
+    const response = await (await startFor('10.0.0.7'))(path);
+    expect([response.status, await response.json()]).toEqual([
+      403,
+      {
+        type: 'about:blank',
+        title: 'Forbidden',
+        status: 403,
+        detail: 'this route is answered on loopback only',
+      },
+    ]);
+  });
 });
 
 test.each(['127.0.0.1', '127.8.8.8', '::1', '::ffff:127.0.0.1'])(

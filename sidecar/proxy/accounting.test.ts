@@ -72,4 +72,4 @@ test('every request is recorded once and ends once, whoever breaks off, and no c
   expect(unseen.filter(({ aborted, statusCode }) => aborted !== true && statusCode !== 502)).toEqual([]);
   const connections = promisify(rig.agent.getConnections.bind(rig.agent));
   for (let open = 1; open > 0; open = await connections()) await new Promise((r) => setTimeout(r, 20));
-});
+}, 90_000);
