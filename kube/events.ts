@@ -36,12 +36,16 @@ export interface EventRecorderOptions {
   logger: Logger;
 }
 
-interface StoredEvent {
+/** An Event as the API server keeps it, this recorder's and everybody else's. */
+export interface StoredEvent {
   metadata: ObjectMeta;
+  regarding?: ObjectReference;
+  reason?: string;
+  note?: string;
   series?: { count: number; lastObservedTime: string };
 }
 
-const EVENTS: Resource<StoredEvent> = {
+export const EVENTS: Resource<StoredEvent> = {
   group: 'events.k8s.io',
   version: 'v1',
   plural: 'events',

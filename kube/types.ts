@@ -56,13 +56,22 @@ export interface Workload extends KubeObject {
   spec?: {
     replicas?: number;
     suspend?: boolean;
+    /** Of a Job. */
+    parallelism?: number;
+    completions?: number;
     template?: PodTemplate;
     /** Of a CronJob. */
     jobTemplate?: { spec?: { template?: PodTemplate } };
   };
   status?: {
+    /** Pods that there are. */
+    replicas?: number;
     /** Of a DaemonSet. */
     desiredNumberScheduled?: number;
+    currentNumberScheduled?: number;
+    /** Of a Job. */
+    active?: number;
+    succeeded?: number;
     conditions?: { type: string; status: string }[];
   };
 }

@@ -4,15 +4,23 @@ import { readConfig } from './config.ts';
 test('an empty environment gives the documented defaults', () => {
   expect(readConfig({})).toEqual({
     ok: true,
-    config: {
+    config: expect.objectContaining({
       LOG_LEVEL: 'info',
       LOG_FORMAT: null,
       PORT: 8081,
       POD_NAMESPACE: null,
       POD_NAME: null,
       LEADER_ELECT: true,
+      GUARD_POLICY: null,
+      WAKE_CONTROLLERS: true,
+      CANARY_NAMESPACE: null,
+      CANARY_SERVICE_ACCOUNT: 'agent-compliance-canary',
+      CANARY_SECONDS: 60,
+      WEBHOOK_CONFIGURATION: 'agent-compliance',
+      WEBHOOK_DEPLOYMENT: 'agent-compliance-webhook',
+      SIDECAR_IMAGE: null,
       KUBECONFIG: null,
-    },
+    }),
   });
 });
 
@@ -23,6 +31,10 @@ test('every wrong variable is named with its value and what is accepted', () => 
       POD_NAMESPACE: 'a.b',
       POD_NAME: 'A_1',
       LEADER_ELECT: 'yes',
+      GUARD_POLICY: 'Guard!',
+      WAKE_CONTROLLERS: '1',
+      CANARY_NAMESPACE: 'a.b',
+      CANARY_SECONDS: '0',
       LOG_LEVEL: 'loud',
       LOG_FORMAT: 'xml',
     }),
@@ -35,6 +47,23 @@ test('every wrong variable is named with its value and what is accepted', () => 
       { name: 'POD_NAMESPACE', value: 'a.b', wanted: 'a namespace (a DNS label), or unset' },
       { name: 'POD_NAME', value: 'A_1', wanted: 'the name of a pod, or unset' },
       { name: 'LEADER_ELECT', value: 'yes', wanted: 'true or false (default true)' },
+      {
+        name: 'GUARD_POLICY',
+        value: 'Guard!',
+        wanted: 'the name of a ValidatingAdmissionPolicy, or unset',
+      },
+      { name: 'WAKE_CONTROLLERS', value: '1', wanted: 'true or false (default true)' },
+      { name: 'CANARY_NAMESPACE', value: 'a.b', wanted: 'a namespace (a DNS label), or unset' },
+      { name: 'CANARY_SECONDS', value: '0', wanted: 'an integer from 1 to 3600 (default 60)' },
     ],
   });
+});
+
+test('a canary wants to know what is injected', () => {
+  const wanted = 'an image reference, since CANARY_NAMESPACE is set';
+  expect(readConfig({ CANARY_NAMESPACE: 'canary' })).toEqual({
+    ok: false,
+    problems: [{ name: 'SIDECAR_IMAGE', value: '(unset)', wanted }],
+  });
+  expect(readConfig({ CANARY_NAMESPACE: 'canary', SIDECAR_IMAGE: 'sidecar:1' }).ok).toBe(true);
 });

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { AGENT_LABEL } from '../core/injection/names.ts';
 import type { AgentObservation, ObservationStatus } from '../core/observation/observation.ts';
 import type { KubeClient } from '../kube/client.ts';
+import type { ClusterAccess } from '../kube/cluster-access.ts';
 import { createEventRecorder, type EventRecorder } from '../kube/events.ts';
 import { createInformer, type Change, type Informer, type InformerTiming } from '../kube/informer.ts';
 import { AGENT_OBSERVATIONS, parseKey, PODS, SERVICES } from '../kube/resources.ts';
@@ -14,6 +15,8 @@ import { createMetrics, type Metrics } from '../runtime/metrics.ts';
 import { agentKeyOf, keepPod } from './agents/agent-pods.ts';
 import { createAgentController, type AgentController } from './agents/controller.ts';
 import { FIELD_MANAGER } from './agents/reconcile-agent.ts';
+import type { OperatorConfig } from './config.ts';
+import { createInjectorWatch, type InjectorWatch } from './injector-watch.ts';
 
 /** What the operator is made of. */
 export interface OperatorContext {
@@ -26,20 +29,25 @@ export interface OperatorContext {
   events: EventRecorder;
   informers: { pods: Informer<Pod>; observations: Informer<AgentObservation>; services: Informer<Service> };
   agents: AgentController;
+  injectorWatch: InjectorWatch;
 }
 
 export interface ContextParts {
+  config: OperatorConfig;
+  /** Of the release; null: unknown. */
+  namespace: string | null;
+  access: ClusterAccess;
   client: KubeClient;
   clock: Clock;
   logger: Logger;
-  podName: string | null;
   informerTiming?: Partial<InformerTiming> | undefined;
 }
 
 export function createContext(parts: ContextParts): OperatorContext {
   const { client, clock, logger } = parts;
-  const podName = parts.podName ?? hostname();
+  const podName = parts.config.POD_NAME ?? hostname();
   const metrics = createMetrics();
+  const observe = observer(metrics);
   const events = createEventRecorder({
     client,
     controller: 'platform.io/operator',
@@ -71,12 +79,17 @@ export function createContext(parts: ContextParts): OperatorContext {
       informers.services.list().filter((service) => service.metadata.namespace === namespace),
     allPods: () => informers.pods.list(),
     allObservations: () => informers.observations.list(),
-    observe: observer(metrics),
+    observe,
   });
-  const depths = () => agents.depths().map(({ queue, depth }) => ({ labels: { name: queue }, value: depth }));
+  const injectorWatch = createInjectorWatch({ ...parts, metrics, events, observe });
+  const depths = () =>
+    [...agents.depths(), ...injectorWatch.depths()].map(({ queue, depth }) => ({
+      labels: { name: queue },
+      value: depth,
+    }));
   metrics.gauge('workqueue_depth', 'Keys that wait for work.', depths);
   const identity = `${podName}_${randomBytes(4).toString('hex')}`;
-  return { client, clock, logger, metrics, identity, events, informers, agents };
+  return { client, clock, logger, metrics, identity, events, informers, agents, injectorWatch };
 }
 
 function createInformers(

@@ -31,6 +31,7 @@ import { createStatusWriter } from '../kube/status-writer.ts';
 import type { Pod } from '../kube/types.ts';
 import { silentLogger, type Logger } from '../runtime/logger.ts';
 import { OPERATOR_PERMISSIONS, type PermissionRule } from './permissions.ts';
+import { configOf } from '../testing/operator-config.ts';
 import { startOperator, type Operator } from './start.ts';
 
 const injected = {
@@ -152,15 +153,12 @@ const template = (agent: string, extra: object = {}) => ({
   });
 
   function start(logger: Logger = silentLogger, podName = 'operator-1'): Promise<Operator> {
-    const config = {
-      LOG_LEVEL: 'info',
-      LOG_FORMAT: null,
-      PORT: 0,
+    const config = configOf({
       POD_NAMESPACE: namespace,
       POD_NAME: podName,
-      LEADER_ELECT: true,
+      GUARD_POLICY: 'guard',
       KUBECONFIG: kubeconfig,
-    } as const;
+    });
     return startOperator(config, logger, new AbortController().signal);
   }
 

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { silentLogger } from '../runtime/logger.ts';
 import { startFakeApiServer, type FakeApiServer } from '../testing/fake-api-server.ts';
+import { configOf } from '../testing/operator-config.ts';
 import { startOperator, type Operator } from './start.ts';
 
 const PODS = '/api/v1/pods';
@@ -49,15 +50,10 @@ describe('the operator', () => {
   afterEach(() => operator.close());
 
   function start(): Promise<Operator> {
-    const config = {
-      LOG_LEVEL: 'info',
-      LOG_FORMAT: null,
-      PORT: 0,
-      POD_NAMESPACE: null,
+    const config = configOf({
       POD_NAME: 'operator-1',
-      LEADER_ELECT: true,
       KUBECONFIG: kubeconfig,
-    } as const;
+    });
     const informerTiming = { stallMs: 200, backoff: { baseMs: 20, maxMs: 50 } };
     return startOperator(config, silentLogger, new AbortController().signal, { informerTiming });
   }

@@ -27,8 +27,34 @@ export const OPERATOR_PERMISSIONS = {
       verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'],
     },
     { apiGroups: ['platform.io'], resources: ['agentobservations/status'], verbs: ['patch'] },
-    { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
+    { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['list', 'watch', 'create', 'patch'] },
   ],
+  /** Only with WAKE_CONTROLLERS. */
+  waking: [
+    { apiGroups: ['apps'], resources: ['replicasets', 'statefulsets', 'daemonsets'], verbs: ['patch'] },
+    { apiGroups: ['batch'], resources: ['jobs'], verbs: ['patch'] },
+  ],
+  /** Only with CANARY_NAMESPACE: the authorities that the API server believes, and the canary's tokens. */
+  canary: {
+    cluster: [
+      {
+        apiGroups: ['admissionregistration.k8s.io'],
+        resources: ['mutatingwebhookconfigurations'],
+        resourceNames: ['agent-compliance'],
+        verbs: ['get'],
+      },
+    ],
+    namespace: [
+      {
+        apiGroups: [''],
+        resources: ['serviceaccounts/token'],
+        resourceNames: ['agent-compliance-canary'],
+        verbs: ['create'],
+      },
+    ],
+    /** Of the canary's own ServiceAccount, in CANARY_NAMESPACE, where a policy lets dry-runs through alone. */
+    account: [{ apiGroups: [''], resources: ['pods'], verbs: ['create'] }],
+  },
   /** In its own namespace; the Lease itself comes with the installation, so that it goes with it. */
   namespace: [
     {
@@ -38,4 +64,9 @@ export const OPERATOR_PERMISSIONS = {
       verbs: ['get', 'update'],
     },
   ],
-} as const satisfies { cluster: readonly PermissionRule[]; namespace: readonly PermissionRule[] };
+} as const satisfies {
+  cluster: readonly PermissionRule[];
+  waking: readonly PermissionRule[];
+  canary: Record<'cluster' | 'namespace' | 'account', readonly PermissionRule[]>;
+  namespace: readonly PermissionRule[];
+};

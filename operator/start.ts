@@ -39,7 +39,7 @@ export async function startOperator(
   if (config.LEADER_ELECT && namespace === null)
     throw new Error('LEADER_ELECT needs POD_NAMESPACE, the namespace of the Lease');
   const client = createKubeClient({ access, part: 'operator' });
-  const context = createContext({ client, clock, logger, podName: config.POD_NAME, informerTiming });
+  const context = createContext({ config, namespace, access, client, clock, logger, informerTiming });
   const leading = config.LEADER_ELECT ? elected(context, namespace ?? '') : alone(context);
   const informers = Object.values(context.informers);
   const unready = () => {
@@ -53,6 +53,7 @@ export async function startOperator(
     port: config.PORT,
   });
   for (const informer of informers) informer.start();
+  context.injectorWatch.start();
   // A controller that looked at a cache without its pods would take every agent for gone.
   void Promise.all(informers.map((informer) => informer.synced())).then(() => {
     logger.info('has seen the cluster', {
@@ -66,7 +67,7 @@ export async function startOperator(
     port: listener.port,
     async close() {
       await leading.close();
-      await Promise.all(informers.map((informer) => informer.close()));
+      await Promise.all([...informers, context.injectorWatch].map((each) => each.close()));
       await Promise.race([context.events.flush(), clock.sleep(FLUSH_MS)]);
       await listener.close();
       await client.close();
@@ -74,17 +75,21 @@ export async function startOperator(
   };
 }
 
+async function lead({ agents, injectorWatch }: OperatorContext, signal: AbortSignal): Promise<void> {
+  await Promise.all([agents.run(signal), injectorWatch.run(signal)]);
+}
+
 type Leading = Pick<LeaderElection, 'start' | 'close'>;
 
 function elected(context: OperatorContext, namespace: string): Leading {
-  const { client, clock, logger, identity, metrics, agents } = context;
+  const { client, clock, logger, identity, metrics } = context;
   const election = createLeaderElection({
     client,
     lease: { namespace, name: LEASE_NAME },
     identity,
     logger,
     clock,
-    lead: (signal) => agents.run(signal),
+    lead: (signal) => lead(context, signal),
   });
   metrics.gauge('leader_election_master_status', '1 while this process leads.', () => [
     { labels: { name: LEASE_NAME }, value: election.isLeader() ? 1 : 0 },
@@ -92,11 +97,11 @@ function elected(context: OperatorContext, namespace: string): Leading {
   return election;
 }
 
-function alone({ agents }: OperatorContext): Leading {
+function alone(context: OperatorContext): Leading {
   const stop = new AbortController();
   let run = Promise.resolve();
   return {
-    start: () => void (run = agents.run(stop.signal)),
+    start: () => void (run = lead(context, stop.signal)),
     close: () => {
       stop.abort();
       return run;

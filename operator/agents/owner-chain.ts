@@ -32,20 +32,17 @@ export type WorkloadAnswer =
   /** A kind that this process has no right to read, such as another project's rollout. */
   | { state: 'unreadable' };
 
-const WORKLOADS: readonly Resource<Workload>[] = [
-  DEPLOYMENTS,
-  REPLICA_SETS,
-  STATEFUL_SETS,
-  DAEMON_SETS,
-  JOBS,
-  CRON_JOBS,
-];
+/** The controllers that make pods themselves; Deployments and CronJobs leave it to these. */
+export const POD_MAKERS: readonly Resource<Workload>[] = [REPLICA_SETS, STATEFUL_SETS, DAEMON_SETS, JOBS];
+const WORKLOADS: readonly Resource<Workload>[] = [DEPLOYMENTS, CRON_JOBS, ...POD_MAKERS];
 /** Longer chains than Pod, Job, CronJob and somebody's own kind above it are a loop. */
 const LONGEST_CHAIN = 5;
 
 /** Reads owners live, since an owner reference to a uid that is gone gets its object collected; one reader lives for one reconcile. */
 export interface OwnerReader {
   ownerOf(pod: KubeObject): Promise<OwnerAnswer>;
+  /** The same from a controller on, which is its own top when nobody owns it. */
+  topOf(object: KubeObject, self: Omit<WorkloadRef, 'uid'>): Promise<OwnerAnswer>;
   read(ref: Omit<WorkloadRef, 'uid'>, namespace: string): Promise<WorkloadAnswer>;
 }
 
@@ -59,15 +56,11 @@ export function createOwnerReader(client: KubeClient): OwnerReader {
     return answer;
   }
 
-  async function ownerOf(pod: KubeObject): Promise<OwnerAnswer> {
-    const namespace = pod.metadata.namespace ?? '';
-    let top: WorkloadRef = {
-      apiVersion: 'v1',
-      kind: 'Pod',
-      name: pod.metadata.name,
-      uid: pod.metadata.uid ?? '',
-    };
-    let next = controllerOf(pod);
+  async function topOf(object: KubeObject, self: Omit<WorkloadRef, 'uid'>): Promise<OwnerAnswer> {
+    const namespace = object.metadata.namespace ?? '';
+    const { apiVersion, kind, name } = self;
+    let top: WorkloadRef = { apiVersion, kind, name, uid: object.metadata.uid ?? '' };
+    let next = controllerOf(object);
     for (let length = 0; next && length < LONGEST_CHAIN; length += 1) {
       const { apiVersion, kind, name, uid } = next;
       top = { apiVersion, kind, name, uid };
@@ -80,7 +73,10 @@ export function createOwnerReader(client: KubeClient): OwnerReader {
     return { state: 'found', workload: top };
   }
 
-  return { ownerOf, read };
+  const ownerOf = (pod: KubeObject): Promise<OwnerAnswer> =>
+    topOf(pod, { apiVersion: 'v1', kind: 'Pod', name: pod.metadata.name });
+
+  return { ownerOf, topOf, read };
 }
 
 async function readWorkload(

@@ -115,3 +115,49 @@ affinity:
             matchLabels: {{- include "ac.selector" (list $root $part) | nindent 14 }}
 {{- end }}
 {{- end -}}
+
+{{/* What is injected: the webhook injects by it, and the operator's canary expects it. */}}
+{{- define "ac.injectionEnv" -}}
+- name: CONTROL_PLANE_SERVICE
+  value: {{ include "ac.fullname" . }}-control-plane
+- name: CONTROL_PLANE_PORT
+  value: {{ .Values.controlPlane.service.port | quote }}
+- name: SIDECAR_IMAGE
+  value: {{ include "ac.image" (list . .Values.sidecar.image) }}
+- name: SIDECAR_IMAGE_PULL_POLICY
+  value: {{ .Values.image.pullPolicy }}
+- name: SIDECAR_ALLOWED_IMAGES
+  value: {{ join "," .Values.sidecar.allowedImages | quote }}
+- name: SIDECAR_CPU_REQUEST
+  value: {{ .Values.sidecar.resources.requests.cpu | quote }}
+- name: SIDECAR_CPU_LIMIT
+  value: {{ .Values.sidecar.resources.limits.cpu | quote }}
+- name: SIDECAR_MEMORY_REQUEST
+  value: {{ .Values.sidecar.resources.requests.memory | quote }}
+- name: SIDECAR_MEMORY_LIMIT
+  value: {{ .Values.sidecar.resources.limits.memory | quote }}
+- name: SIDECAR_LOG_LEVEL
+  value: {{ .Values.sidecar.logLevel }}
+- name: HEARTBEAT_SECONDS
+  value: {{ .Values.sidecar.heartbeatSeconds | quote }}
+- name: POLICY_ENGINE
+  value: {{ .Values.policy.engine | quote }}
+{{- if eq .Values.policy.engine "opa" }}
+{{- with .Values.policy.opa }}
+- name: OPA_IMAGE
+  value: {{ .image | quote }}
+- name: OPA_CPU_REQUEST
+  value: {{ .resources.requests.cpu | quote }}
+- name: OPA_CPU_LIMIT
+  value: {{ .resources.limits.cpu | quote }}
+- name: OPA_MEMORY_REQUEST
+  value: {{ .resources.requests.memory | quote }}
+- name: OPA_MEMORY_LIMIT
+  value: {{ .resources.limits.memory | quote }}
+{{- end }}
+{{- end }}
+- name: POLICY_MODE
+  value: {{ .Values.policy.mode | quote }}
+- name: POLICY_MINIMUM_MODE
+  value: {{ .Values.policy.minimumMode | quote }}
+{{- end -}}

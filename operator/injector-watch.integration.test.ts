@@ -1,0 +1,310 @@
+// The chart's guard and canary at a real API server, with the real webhook and the real operator as processes beside it.
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { parse, parseAllDocuments, stringify } from 'yaml';
+import { startControlPlane, whyNoControlPlane, type ControlPlane } from '../e2e/cluster/control.ts';
+import { run } from '../e2e/cluster/run.ts';
+import { silentLogger } from '../runtime/logger.ts';
+import { clusterBinary } from '../testing/cluster-binary.ts';
+import { configOf } from '../testing/operator-config.ts';
+import { readConfig as readWebhookConfig } from '../webhook/config.ts';
+import { startWebhook, type Webhook } from '../webhook/start.ts';
+import { startOperator, type Operator } from './start.ts';
+
+const SYSTEM = 'platform-system';
+const SIDECAR_IMAGE = 'agent-compliance/sidecar:0.1.0';
+
+interface Workload {
+  metadata: { annotations?: Record<string, string> };
+  status?: Record<string, unknown>;
+}
+interface Happening {
+  regarding: { kind: string; name: string };
+  type: string;
+  reason: string;
+  note: string;
+}
+
+(whyNoControlPlane() ? describe.skip : describe)('what the operator does for the injector', () => {
+  const scratch = mkdtempSync(join(tmpdir(), 'agent-compliance-injector-'));
+  let control: ControlPlane;
+  let webhook: Webhook | null = null;
+  let operator: Operator | null = null;
+  let namespace = '';
+  let count = 0;
+
+  async function kubectl(args: string[], input = ''): Promise<string> {
+    const { stdout, stderr, code } = await run(
+      [clusterBinary('kubectl'), '--kubeconfig', control.kubeconfig, ...args],
+      { input },
+    );
+    if (code !== 0) throw new Error(stderr);
+    return stdout;
+  }
+
+  async function get<T>(...args: string[]): Promise<T> {
+    return JSON.parse(await kubectl(['-n', namespace, 'get', '-o', 'json', ...args])) as T;
+  }
+
+  async function until<T>(
+    what: string,
+    look: () => Promise<T | false | null | undefined>,
+    ms = 30_000,
+  ): Promise<T> {
+    let last = '';
+    for (const end = performance.now() + ms; performance.now() < end;) {
+      await delay(100);
+      try {
+        const found = await look();
+        if (found) return found;
+      } catch (error) {
+        last = String(error);
+      }
+    }
+    throw new Error(`${what} did not come ${last} ${await kubectl(['get', 'events', '-A'])}`);
+  }
+
+  async function kubeconfigOf(account: string): Promise<string> {
+    const token = await kubectl(['create', 'token', account, '-n', SYSTEM, '--duration=1h']);
+    const config = parse(readFileSync(control.kubeconfig, 'utf8'));
+    config.users = [{ name: config.users[0].name, user: { token: token.trim() } }];
+    const path = join(scratch, account);
+    writeFileSync(path, stringify(config), { mode: 0o600 });
+    return path;
+  }
+
+  beforeAll(async () => {
+    control = await startControlPlane({ controllers: true });
+    await kubectl(['create', 'namespace', SYSTEM]);
+    const chart = join(import.meta.dirname, '../helm/agent-compliance');
+    const rendered = await run([
+      ...[clusterBinary('helm'), 'template', 'agent-compliance', chart, '-n', SYSTEM],
+      ...['--kube-version', '1.36.0', '--set', 'canary.intervalSeconds=1'],
+    ]);
+    if (rendered.code !== 0) throw new Error(rendered.stderr);
+    const items = parseAllDocuments(rendered.stdout)
+      .map((document) => document.toJS() as object | null)
+      .filter((object) => object !== null);
+    await kubectl(['apply', '-f', '-'], JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
+    // A policy takes about a second to be in force.
+    await until('the guard', () => refused(pod('probe')));
+  }, 120_000);
+
+  afterAll(async () => {
+    await control.close();
+    rmSync(scratch, { recursive: true, force: true });
+  }, 60_000);
+
+  beforeEach(async () => {
+    namespace = `team-${(count += 1)}`;
+    await kubectl(['create', 'namespace', namespace]);
+    await until('the ServiceAccount', () => get('serviceaccount', 'default'));
+  });
+
+  afterEach(async () => {
+    await Promise.all([webhook?.close(), operator?.close()]);
+    [webhook, operator] = [null, null];
+  }, 30_000);
+
+  /** Why the API server refuses a pod; null: it does not. */
+  async function refused(object: object): Promise<string | null> {
+    try {
+      await kubectl(['-n', 'default', 'create', '--dry-run=server', '-f', '-'], JSON.stringify(object));
+      return null;
+    } catch (error) {
+      return String(error);
+    }
+  }
+
+  async function startInjector(env: Record<string, string> = {}): Promise<Webhook> {
+    const KUBECONFIG = await kubeconfigOf('agent-compliance-webhook');
+    const config = readWebhookConfig({ SIDECAR_IMAGE, KUBECONFIG, ...env });
+    if (!config.ok) throw new Error(JSON.stringify(config.problems));
+    const started = await startWebhook(
+      { ...config.config, PORT: 0 },
+      silentLogger,
+      new AbortController().signal,
+    );
+    webhook = started;
+    // It runs outside of the cluster.
+    const caBundle = await until('the caBundle', async () => {
+      const path = '-o=jsonpath={.webhooks[0].clientConfig.caBundle}';
+      return kubectl(['get', 'mutatingwebhookconfiguration', 'agent-compliance', path]);
+    });
+    const clientConfig = { caBundle, url: `https://127.0.0.1:${started.port}/mutate/pod` };
+    const patch = JSON.stringify([{ op: 'add', path: '/webhooks/0/clientConfig', value: clientConfig }]);
+    await kubectl(['patch', 'mutatingwebhookconfiguration', 'agent-compliance', '--type=json', '-p', patch]);
+    return started;
+  }
+
+  async function startTheOperator(env: Record<string, string> = {}): Promise<Operator> {
+    const config = configOf({
+      POD_NAMESPACE: SYSTEM,
+      POD_NAME: 'operator-1',
+      KUBECONFIG: await kubeconfigOf('agent-compliance-operator'),
+      GUARD_POLICY: 'agent-compliance-guard',
+      CANARY_NAMESPACE: 'platform-canary',
+      CANARY_SECONDS: '1',
+      SIDECAR_IMAGE,
+      ...env,
+    });
+    return (operator = await startOperator(config, silentLogger, new AbortController().signal));
+  }
+
+  async function metric(line: string): Promise<boolean> {
+    const text = await (await fetch(`http://127.0.0.1:${operator?.port}/metrics`)).text();
+    return text.split('\n').some((each) => each.startsWith(line));
+  }
+
+  const told = async (reason: string) =>
+    (await get<{ items: Happening[] }>('events.v1.events.k8s.io')).items.filter(
+      (each) => each.reason === reason,
+    );
+
+  const template = (annotations: Record<string, string> = { 'platform.io/inject': 'true' }) => ({
+    metadata: { labels: { app: 'x' }, annotations },
+    spec: { containers: [{ name: 'agent', image: 'agent', ports: [{ containerPort: 8000 }] }] },
+  });
+  const pod = (name: string, annotations?: Record<string, string>) => ({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    ...template(annotations),
+    metadata: { name, ...template(annotations).metadata },
+  });
+  const selector = { matchLabels: { app: 'x' } };
+  const job = { ...template(), spec: { ...template().spec, restartPolicy: 'Never' } };
+
+  const create = (kind: string, apiVersion: string, spec: object) =>
+    kubectl(
+      ['-n', namespace, 'create', '-f', '-'],
+      JSON.stringify({ apiVersion, kind, metadata: { name: 'x' }, spec }),
+    );
+
+  test('the canary passes while the injector works, finds that it is away, and passes again', async () => {
+    await startInjector();
+    await startTheOperator();
+    await until('a canary that passes', () => metric('platform_operator_canary_passing 1'));
+    expect(await metric('platform_operator_canary_checks_total{outcome="differs"}')).toBe(false);
+    await webhook?.close();
+    await until('a finding', () => metric('platform_operator_canary_passing 0'));
+    expect(await metric('platform_operator_canary_checks_total{outcome="no-answer"}')).toBe(true);
+    // Not its readiness: a restart of the operator heals no injector.
+    expect((await fetch(`http://127.0.0.1:${operator?.port}/readyz`)).status).toBe(200);
+    namespace = SYSTEM;
+    const [found] = await until('its Event', async () => {
+      const events = await told('CanaryFailed');
+      return events.length > 0 && events;
+    });
+    expect(found).toMatchObject({
+      regarding: { kind: 'Deployment', name: 'agent-compliance-webhook' },
+      type: 'Warning',
+      note: expect.stringContaining('the injector did not answer'),
+    });
+    await startInjector();
+    await until('a canary that passes again', () => metric('platform_operator_canary_passing 1'));
+    await until('its Event', async () => (await told('CanaryPassed')).length > 0);
+    expect(await kubectl(['-n', 'platform-canary', 'get', 'pods', '-o', 'name'])).toBe('');
+  }, 90_000);
+
+  test.each([
+    ['another log level', { SIDECAR_LOG_LEVEL: 'debug' }, 'other-version'],
+    ['what it should', {}, 'passed'],
+  ])(
+    'the canary of an injector that injects %s finds it',
+    async (_what, env, outcome) => {
+      await startInjector(env);
+      await startTheOperator();
+      await until('the finding', () => metric(`platform_operator_canary_checks_total{outcome="${outcome}"}`));
+    },
+    60_000,
+  );
+
+  test("the canary's account can create no pod but a dry one, and nothing elsewhere", async () => {
+    const as = ['--as', `system:serviceaccount:${SYSTEM}:agent-compliance-canary`];
+    const plain = JSON.stringify({
+      ...pod('real', {}),
+      spec: { ...template().spec, securityContext: {} },
+    });
+    const attempt = async (...args: string[]) =>
+      kubectl([...as, 'create', '-f', '-', ...args], plain).then(
+        () => 'created',
+        (error: unknown) => String(error),
+      );
+    expect(await attempt('-n', namespace, '--dry-run=server')).toContain('cannot create resource "pods"');
+    expect(await attempt('-n', 'platform-canary')).toMatch(/only dry-run pods are allowed|PodSecurity/);
+    // An administrator neither.
+    await kubectl(['label', 'namespace', 'platform-canary', 'pod-security.kubernetes.io/enforce-']);
+    try {
+      expect(await attempt('-n', 'platform-canary')).toContain(
+        'only dry-run pods are allowed in this namespace',
+      );
+      expect(await attempt('-n', 'platform-canary', '--dry-run=server')).toBe('created');
+    } finally {
+      await kubectl([
+        'label',
+        'namespace',
+        'platform-canary',
+        'pod-security.kubernetes.io/enforce=restricted',
+      ]);
+    }
+  }, 60_000);
+
+  test.each<[string, string, object, string]>([
+    ['Deployment', 'apps/v1', { replicas: 2, selector, template: template() }, 'replicasets'],
+    ['StatefulSet', 'apps/v1', { serviceName: 'x', selector, template: template() }, 'statefulsets'],
+    ['Job', 'batch/v1', { template: job }, 'jobs'],
+  ])(
+    'a %s that was refused gets its pods within seconds of the injector',
+    async (kind, version, spec, plural) => {
+      await startTheOperator();
+      await create(kind, version, spec);
+      const [warning] = await until('the Warning on the owner', async () => {
+        const events = await told('PodsRefused');
+        return events.length > 0 && events;
+      });
+      expect(warning).toMatchObject({
+        regarding: { kind, name: 'x' },
+        type: 'Warning',
+        note: expect.stringContaining('has no platform-sidecar: the injector did not answer'),
+      });
+      // By now the controller itself would wait for longer than the test does.
+      await delay(12_000);
+      await startInjector();
+      const back = performance.now();
+      await until('its pods', async () => {
+        const { items } = await get<{ items: unknown[] }>('pods');
+        return items.length === (kind === 'Deployment' ? 2 : 1);
+      });
+      expect(performance.now() - back).toBeLessThan(15_000);
+      const { items } = await get<{ items: Workload[] }>(plural);
+      expect(items[0]?.metadata.annotations).toHaveProperty(['platform.io/retry']);
+      expect(await metric('platform_operator_wakes_total')).toBe(true);
+      expect((await told('Retry')).map(({ regarding }) => regarding.kind)).toContain(kind);
+    },
+    90_000,
+  );
+
+  test('a refusal that the injector cannot heal is told, and nobody is woken', async () => {
+    await startInjector();
+    await startTheOperator();
+    await create('Deployment', 'apps/v1', {
+      selector,
+      template: template({ 'platform.io/inject': 'true', 'platform.io/agent-port': 'many' }),
+    });
+    const [warning] = await until('the Warning on the owner', async () => {
+      const events = await told('PodsRefused');
+      return events.length > 0 && events;
+    });
+    expect(warning).toMatchObject({
+      regarding: { kind: 'Deployment', name: 'x' },
+      note: 'annotation platform.io/agent-port: "many" is not an integer from 1 to 65535',
+    });
+    await delay(3_000);
+    const { items } = await get<{ items: Workload[] }>('replicasets');
+    expect(items[0]?.metadata.annotations).not.toHaveProperty(['platform.io/retry']);
+    expect(await told('PodsRefused')).toHaveLength(1);
+  }, 60_000);
+});

@@ -1,0 +1,136 @@
+import { createKubeClient, type KubeClient } from '../kube/client.ts';
+import type { ClusterAccess } from '../kube/cluster-access.ts';
+import { EVENTS, type EventRecorder, type StoredEvent } from '../kube/events.ts';
+import { createInformer, type Informer, type InformerTiming } from '../kube/informer.ts';
+import { getObject } from '../kube/objects.ts';
+import { DEPLOYMENTS } from '../kube/resources.ts';
+import { accessAs } from '../kube/service-account.ts';
+import type { WorkObserver } from '../kube/work-queue.ts';
+import type { Clock } from '../runtime/clock.ts';
+import { injectionSettings } from '../runtime/injection-config.ts';
+import { describeError, type Logger } from '../runtime/logger.ts';
+import type { Metrics } from '../runtime/metrics.ts';
+import { createCanary, type Canary } from './canary/canary.ts';
+import type { Verdict } from './canary/verdict.ts';
+import { canaryOf, type OperatorConfig } from './config.ts';
+import { createRefusalController, type RefusalController } from './refusals/controller.ts';
+import { keepEvent } from './refusals/refusal.ts';
+
+export interface InjectorWatchParts {
+  config: OperatorConfig;
+  /** Of the release; null: there is no canary, whose ServiceAccount would be in it. */
+  namespace: string | null;
+  access: ClusterAccess;
+  client: KubeClient;
+  clock: Clock;
+  logger: Logger;
+  metrics: Metrics;
+  events: EventRecorder;
+  observe: WorkObserver;
+  informerTiming?: Partial<InformerTiming> | undefined;
+}
+
+/** What the operator does for the injector: the canary, and what becomes of pods that were refused. */
+export interface InjectorWatch {
+  start(): void;
+  /** Keys that wait, by queue. */
+  depths(): { queue: string; depth: number }[];
+  /** While this process leads. */
+  run(signal: AbortSignal): Promise<void>;
+  close(): Promise<void>;
+}
+
+export function createInjectorWatch(parts: InjectorWatchParts): InjectorWatch {
+  const canary = createCanaryOf(parts, () => refusals?.controller.injectorAnswers());
+  const refusals = createRefusals(parts, canary?.canary ?? null);
+  return {
+    start: () => refusals?.informer.start(),
+    depths: () => (refusals ? [{ queue: 'refusals', depth: refusals.controller.depth() }] : []),
+    async run(signal) {
+      const followed = refusals?.informer.synced().then(() => refusals.controller.run(signal));
+      const ended = new Promise<void>((resolve) => {
+        if (signal.aborted) resolve();
+        else signal.addEventListener('abort', () => resolve(), { once: true });
+      });
+      // Without the right to read Events there is never a first list.
+      await Promise.all([canary?.canary.run(signal), followed && Promise.race([followed, ended])]);
+    },
+    async close() {
+      await refusals?.informer.close();
+      await canary?.account.close();
+    },
+  };
+}
+
+function createRefusals(
+  parts: InjectorWatchParts,
+  injector: Canary | null,
+): { informer: Informer<StoredEvent>; controller: RefusalController } | null {
+  const { config, client, clock, logger, metrics, events, observe, informerTiming } = parts;
+  const guardPolicy = config.GUARD_POLICY;
+  if (guardPolicy === null) return null;
+  const informer: Informer<StoredEvent> = createInformer({
+    client,
+    clock,
+    logger,
+    ...(informerTiming ? { timing: informerTiming } : {}),
+    resource: EVENTS,
+    selection: { fieldSelector: 'reason=FailedCreate' },
+    keep: keepEvent(guardPolicy),
+    onChange: (change) => controller.eventChanged(change),
+  });
+  const controller = createRefusalController({
+    ...{ client, clock, logger, events, observe, guardPolicy, injector },
+    wakes: metrics.counter(
+      'platform_operator_wakes_total',
+      'Controllers that were asked to make refused pods again.',
+    ),
+    isWaking: config.WAKE_CONTROLLERS,
+    allEvents: () => informer.list(),
+  });
+  return { informer, controller };
+}
+
+function createCanaryOf(
+  parts: InjectorWatchParts,
+  onAnswer: () => void,
+): { canary: Canary; account: KubeClient } | null {
+  const { config, namespace, access, client, clock, logger, metrics } = parts;
+  const wanted = canaryOf(config);
+  if (wanted === null || namespace === null) return null;
+  const name = config.CANARY_SERVICE_ACCOUNT;
+  const account = createKubeClient({
+    access: accessAs({ namespace, name }, { client, access, clock }),
+    part: 'canary',
+  });
+  const canary = createCanary({
+    ...{ client, account, clock, logger, metrics, onAnswer },
+    namespace: wanted.namespace,
+    configuration: config.WEBHOOK_CONFIGURATION,
+    settings: injectionSettings(wanted.injection, namespace),
+    everyMs: config.CANARY_SECONDS * 1_000,
+    report: (verdict) => void report(parts, namespace, verdict),
+  });
+  return { canary, account };
+}
+
+/** An Event on the injector's Deployment, where people look when it does not work. */
+async function report(parts: InjectorWatchParts, namespace: string, verdict: Verdict): Promise<void> {
+  const { client, config, events, logger } = parts;
+  const { kind } = DEPLOYMENTS;
+  const name = config.WEBHOOK_DEPLOYMENT;
+  try {
+    const deployment = await getObject(client, DEPLOYMENTS, { namespace, name });
+    const uid = deployment?.metadata.uid;
+    const isPassed = verdict.outcome === 'passed';
+    events.record({
+      regarding: { apiVersion: 'apps/v1', kind, namespace, name, ...(uid === undefined ? {} : { uid }) },
+      type: isPassed ? 'Normal' : 'Warning',
+      reason: isPassed ? 'CanaryPassed' : 'CanaryFailed',
+      action: 'DryRun',
+      note: `${verdict.outcome}: ${verdict.message}`,
+    });
+  } catch (error) {
+    logger.warn("the canary's finding is not told", { error: describeError(error) });
+  }
+}

@@ -1,0 +1,31 @@
+import type { Workload } from '../../kube/types.ts';
+
+/**
+ * Whether a controller has fewer pods than it wants.
+ *
+ * | Kind | lacks pods while |
+ * |---|---|
+ * | ReplicaSet, StatefulSet | `status.replicas` < `spec.replicas` (default 1) |
+ * | DaemonSet | `currentNumberScheduled` < `desiredNumberScheduled` |
+ * | Job that is not suspended, complete or failed | `active` < its parallelism, and than what is left of its completions |
+ * | anything else | never: it makes no pods itself |
+ */
+export function lacksPods(kind: string, { spec = {}, status = {} }: Workload): boolean {
+  switch (kind) {
+    case 'ReplicaSet':
+    case 'StatefulSet':
+      return (status.replicas ?? 0) < (spec.replicas ?? 1);
+    case 'DaemonSet':
+      return (status.currentNumberScheduled ?? 0) < (status.desiredNumberScheduled ?? 0);
+    case 'Job': {
+      const ended = status.conditions?.some(
+        (each) => (each.type === 'Complete' || each.type === 'Failed') && each.status === 'True',
+      );
+      if (ended === true || spec.suspend === true) return false;
+      const left = (spec.completions ?? Infinity) - (status.succeeded ?? 0);
+      return (status.active ?? 0) < Math.min(spec.parallelism ?? 1, left);
+    }
+    default:
+      return false;
+  }
+}
