@@ -1,16 +1,16 @@
-import { execFile, spawn } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { freePorts } from '../examples/demo/free-ports.ts';
+import { COMMAND_BUNDLE, runBuiltCommand, type Ended } from '../testing/built-command.ts';
 import { ProcessRig, type RunningPart } from '../testing/process-rig.ts';
 
 /** The built command against the real sidecar of the real example agent: evidence of each kind, really earned. */
 
 const ROOT = dirname(import.meta.dirname);
-const BUNDLE = join(ROOT, 'dist', 'cli', 'main.js');
 const MANIFEST = join(ROOT, 'examples/agents/compliant/agent.yaml');
 
 let rig: ProcessRig;
@@ -24,26 +24,8 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => rig.close());
 
-interface Ended {
-  output: string;
-  errors: string;
-  exitCode: number | null;
-}
-
-function audit(...args: string[]): Promise<Ended> {
-  return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [BUNDLE, 'audit', MANIFEST, ...args], {
-      cwd: rig.folder,
-      env: {},
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    const ended: Ended = { output: '', errors: '', exitCode: null };
-    child.stdout.on('data', (chunk: Buffer) => (ended.output += chunk.toString()));
-    child.stderr.on('data', (chunk: Buffer) => (ended.errors += chunk.toString()));
-    child.once('error', reject);
-    child.once('close', (exitCode) => resolve({ ...ended, exitCode }));
-  });
-}
+const audit = (...args: string[]): Promise<Ended> =>
+  runBuiltCommand(['audit', MANIFEST, ...args], { cwd: rig.folder });
 
 /** Rule ids by the tier that they earned. */
 async function earned(): Promise<Record<string, string[]>> {
@@ -142,7 +124,7 @@ const outside = Object.values(networkInterfaces())
 
 /** The standard output of the command on a terminal, which `script` makes. */
 async function onTerminal(env: Record<string, string>): Promise<string> {
-  const command = [process.execPath, BUNDLE, 'audit', MANIFEST].map((word) => `'${word}'`).join(' ');
+  const command = [process.execPath, COMMAND_BUNDLE, 'audit', MANIFEST].map((word) => `'${word}'`).join(' ');
   const { stdout } = await promisify(execFile)('script', ['-qec', command, '/dev/null'], {
     env: { PATH: process.env['PATH'], ...env },
     timeout: 20_000,

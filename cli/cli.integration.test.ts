@@ -1,24 +1,23 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { run } from '../e2e/cluster/run.ts';
+import { COMMAND_BUNDLE, runBuiltCommand, type Ended } from '../testing/built-command.ts';
 import { clusterBinary } from '../testing/cluster-binary.ts';
 import { whyNoOpa } from '../testing/opa.ts';
 import { manifestText } from '../testing/manifests/manifest-text.ts';
 
 const ROOT = dirname(import.meta.dirname);
-const BUNDLE = join(ROOT, 'dist', 'cli', 'main.js');
 
 let cwd: string;
 let provider: Server;
 let baseUrl: string;
 
 beforeAll(async () => {
-  if (!existsSync(BUNDLE)) throw new Error('dist/cli/main.js is not there: run npm run build');
   cwd = mkdtempSync(join(tmpdir(), 'cli-bundle-'));
   writeFileSync(join(cwd, 'good.yaml'), manifestText());
   writeFileSync(
@@ -41,23 +40,8 @@ afterAll(async () => {
   rmSync(cwd, { recursive: true, force: true });
 });
 
-interface Ended {
-  output: string;
-  errors: string;
-  exitCode: number | null;
-}
-
-/** The built program as a process of its own, with no environment but `env` and no terminal. */
-function platform(args: string[], env: Record<string, string> = {}): Promise<Ended> {
-  return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [BUNDLE, ...args], { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
-    const ended: Ended = { output: '', errors: '', exitCode: null };
-    child.stdout.on('data', (chunk: Buffer) => (ended.output += chunk.toString()));
-    child.stderr.on('data', (chunk: Buffer) => (ended.errors += chunk.toString()));
-    child.once('error', reject);
-    child.once('close', (exitCode) => resolve({ ...ended, exitCode }));
-  });
-}
+const platform = (args: string[], env: Record<string, string> = {}): Promise<Ended> =>
+  runBuiltCommand(args, { cwd, env });
 
 describe('the built platform command', () => {
   test('prints the version of the package', async () => {
@@ -132,7 +116,7 @@ describe('the built platform command', () => {
 
   test('ends quietly when its reader has seen enough', async () => {
     const shell = spawn('sh', ['-c', `"$NODE" "$BUNDLE" validate --schema | head -n 1`], {
-      env: { ...process.env, NODE: process.execPath, BUNDLE },
+      env: { ...process.env, NODE: process.execPath, BUNDLE: COMMAND_BUNDLE },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     let errors = '';

@@ -56,7 +56,7 @@ const MANIFEST = manifestText(`  requires:
     expect([errors, output.includes('secret')]).toEqual(['', false]);
     const { checks } = JSON.parse(output) as HealthReport;
     const found = (id: string): Found => {
-      const { status, message } = checks.find((each) => each.id === id) as Check;
+      const { status, message } = checks.find((each) => each.id === id)!;
       return message === undefined ? { status } : { status, message };
     };
     return { exitCode, store: found('service:store'), memory: found('memory:longTerm') };

@@ -9,6 +9,7 @@ import {
 } from '../core/policy/generate.ts';
 import { packageSegmentOf } from '../core/policy/package-name.ts';
 import type { CliContext } from './context.ts';
+import { fileFailure } from './file-failure.ts';
 import { printable } from './rendered.ts';
 
 export type WrittenPolicy = { ok: true; files: string[]; notes: string[] } | { ok: false; reason: string };
@@ -116,18 +117,9 @@ async function notesOn(folder: string, out: string): Promise<string[]> {
 }
 
 function causeOf(error: unknown): string {
-  const { code, message } = error as NodeJS.ErrnoException;
-  switch (code) {
-    case 'EEXIST':
-    case 'ENOTDIR':
-      return 'it is a file, or a part of its path is no folder';
-    case 'EISDIR':
-      return 'a folder stands where a file of the policy goes';
-    case 'EACCES':
-    case 'EPERM':
-    case 'EROFS':
-      return 'permission denied';
-    default:
-      return code ?? message;
-  }
+  return fileFailure(error, {
+    EEXIST: 'it is a file, or a part of its path is no folder',
+    ENOTDIR: 'it is a file, or a part of its path is no folder',
+    EISDIR: 'a folder stands where a file of the policy goes',
+  });
 }

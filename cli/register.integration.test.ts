@@ -1,14 +1,13 @@
-import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { freePorts } from '../examples/demo/free-ports.ts';
+import { runBuiltCommand, type Ended } from '../testing/built-command.ts';
 import { ProcessRig } from '../testing/process-rig.ts';
 import { issueAuthority, issueLeaf } from '../webhook/certificates/issue.ts';
 
 /** The built command against a real control plane, over HTTP and over TLS with a CA of its own. */
 
-const BUNDLE = join(dirname(import.meta.dirname), 'dist', 'cli', 'main.js');
 const ADMIN = 'the-admin-key-of-this-test';
 
 let rig: ProcessRig;
@@ -17,29 +16,10 @@ beforeAll(async () => {
 });
 afterAll(() => rig.close());
 
-interface Ended {
-  output: string;
-  errors: string;
-  exitCode: number | null;
-}
-
-function register(
+const register = (
   args: string[],
   env: Record<string, string> = { PLATFORM_ADMIN_KEY: ADMIN },
-): Promise<Ended> {
-  return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [BUNDLE, 'register', ...args], {
-      cwd: rig.folder,
-      env,
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    const ended: Ended = { output: '', errors: '', exitCode: null };
-    child.stdout.on('data', (chunk: Buffer) => (ended.output += chunk.toString()));
-    child.stderr.on('data', (chunk: Buffer) => (ended.errors += chunk.toString()));
-    child.once('error', reject);
-    child.once('close', (exitCode) => resolve({ ...ended, exitCode }));
-  });
-}
+): Promise<Ended> => runBuiltCommand(['register', ...args], { cwd: rig.folder, env });
 
 async function startControlPlane(name: string, env: Record<string, string>): Promise<string> {
   const [port = 0] = await freePorts(1);

@@ -1,6 +1,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { basename, join, relative, resolve } from 'node:path';
 import type { CliContext } from './context.ts';
+import { fileFailure } from './file-failure.ts';
 import { printable } from './rendered.ts';
 
 /** One text that a command works on. */
@@ -70,20 +71,5 @@ function decode(bytes: Uint8Array): string {
 
 /** Why a file could not be read. */
 export function readCauseOf(error: unknown): string {
-  const { code, message } = error as NodeJS.ErrnoException;
-  switch (code) {
-    case 'ENOENT':
-      return 'does not exist';
-    case 'EISDIR':
-      return 'is a folder';
-    case 'ENOTDIR':
-    case 'EEXIST':
-      return 'a part of its path is no folder';
-    case 'EACCES':
-    case 'EPERM':
-    case 'EROFS':
-      return 'permission denied';
-    default:
-      return code ?? message;
-  }
+  return fileFailure(error, { ENOENT: 'does not exist', EISDIR: 'is a folder' });
 }

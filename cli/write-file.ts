@@ -1,5 +1,6 @@
 import { access, constants, open, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { fileFailure } from './file-failure.ts';
 
 export interface WriteOptions {
   /** Permissions; default: what the user's mask leaves of 0666. */
@@ -37,24 +38,7 @@ export async function replaceFile(
 
 /** Why a file could not be written. */
 export function causeOf(error: unknown): string {
-  const { code, message } = error as NodeJS.ErrnoException;
-  switch (code) {
-    case 'ENOENT':
-      return 'its folder does not exist';
-    case 'EISDIR':
-      return 'it is a folder';
-    case 'ENOTDIR':
-    case 'EEXIST':
-      return 'a part of its path is no folder';
-    case 'EACCES':
-    case 'EPERM':
-    case 'EROFS':
-      return 'permission denied';
-    case 'ENOSPC':
-      return 'the disk is full';
-    default:
-      return code ?? message;
-  }
+  return fileFailure(error, { ENOENT: 'its folder does not exist', EISDIR: 'it is a folder' });
 }
 
 /** Why `replaceFile` would fail, as far as it can be told before; null: nothing is known against it. */

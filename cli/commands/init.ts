@@ -3,6 +3,7 @@ import { basename, join, relative, resolve } from 'node:path';
 import { parseManifest } from '../../core/manifest/parse-manifest.ts';
 import { FORMATS } from '../../core/manifest/schema-node.ts';
 import type { Ask, CliContext } from '../context.ts';
+import { fileFailure } from '../file-failure.ts';
 import { done, failed, type Rendered } from '../rendered.ts';
 
 /** What the first manifest of an agent is made from. */
@@ -46,12 +47,8 @@ export async function init(dir: string, options: { yes: boolean }, context: CliC
 }
 
 function refusalOf(error: unknown): string {
-  const { code, message } = error as NodeJS.ErrnoException;
-  if (code === 'EEXIST') return 'is already there: nothing was written';
-  if (code === 'ENOTDIR') return 'cannot be written: a part of its path is no folder';
-  if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS')
-    return 'cannot be written: permission denied';
-  return `cannot be written: ${code ?? message}`;
+  if ((error as NodeJS.ErrnoException).code === 'EEXIST') return 'is already there: nothing was written';
+  return `cannot be written: ${fileFailure(error, {})}`;
 }
 
 async function answersFor(folder: string, ask: Ask | null): Promise<Answers | null> {
