@@ -17,9 +17,14 @@ import {
 
 const NAMESPACE = 'deletion';
 const AGENT = 'rolling';
+/** Ends at SIGTERM, and has a preStop hook in place of patience. */
+const SLEEPY = 'sleepy';
 const WORKERS = 8;
 /** Until what was in flight has been answered: the agent lingers for three seconds, a request takes up to two. */
 const AFTERMATH_MS = 7_000;
+/** The agent's program without its patience. */
+const ENDS_AT_ONCE = (code: number) =>
+  `import('/programs/lingering-agent.ts'); process.once('SIGTERM', () => process.exit(${code}));`;
 const HOLD = { metadata: { finalizers: ['e2e.test/hold'] } };
 const LET_GO = { metadata: { finalizers: null } };
 
@@ -48,8 +53,13 @@ beforeAll(async () => {
   await kubectl.apply([
     programsConfigMap(),
     ...lingeringDeployment(AGENT, cluster.imageRef('example-agents'), { replicas: 2 }),
+    ...lingeringDeployment(SLEEPY, cluster.imageRef('example-agents'), {
+      replicas: 2,
+      container: { args: ['-e', ENDS_AT_ONCE(0)], lifecycle: { preStop: { sleep: { seconds: 5 } } } },
+    }),
   ]);
-  await kubectl.run('rollout', 'status', `deploy/${AGENT}`, '--timeout=90s');
+  for (const name of [AGENT, SLEEPY])
+    await kubectl.run('rollout', 'status', `deploy/${name}`, '--timeout=90s');
 }, 300_000);
 
 afterAll(async () => {
@@ -91,14 +101,17 @@ async function begun<T>(name: string): Promise<T> {
 async function resultOf<T>(name: string): Promise<T> {
   await kubectl.run('wait', '--for=jsonpath={.status.phase}=Succeeded', `pod/${name}`, '--timeout=45s');
   const result = await lastLine<T>(name);
-  await kubectl.run('delete', 'pod', name, '--wait=false');
+  await kubectl.run('delete', 'pod', name);
   return result;
 }
 
 /** Runs `act` while two clients send without a pause, one that reuses its connections and one that does not. */
-async function underTraffic(act: (busiest: string) => Promise<void>): Promise<Record<string, Traffic>> {
+async function underTraffic(
+  agent: string,
+  act: (busiest: string) => Promise<void>,
+): Promise<Record<string, Traffic>> {
   const kinds = ['reuse', 'fresh'];
-  const url = `http://${AGENT}.${NAMESPACE}`;
+  const url = `http://${agent}`;
   await kubectl.apply(kinds.map((kind) => clientPod(kind, ['steady-client.ts', url, String(WORKERS), kind])));
   const [reuse] = await Promise.all(kinds.map((kind) => begun<Traffic>(kind)));
   // The pod that most of the kept connections go to.
@@ -159,7 +172,7 @@ describe('a pod that is deleted under traffic', () => {
   let ended: PodObject;
 
   beforeAll(async () => {
-    traffic = await underTraffic(async (busiest) => {
+    traffic = await underTraffic(AGENT, async (busiest) => {
       const { status } = await kubectl.get<PodObject>('pod', busiest);
       await kubectl.apply([clientPod('streams', ['stream-client.ts', `${status.podIP}:4000`])]);
       await begun<Streams>('streams');
@@ -206,7 +219,7 @@ describe('a pod that is deleted under traffic', () => {
 describe('a rolling restart of two replicas under traffic', () => {
   test('loses no request, with connections reused and without', async () => {
     const before = await kubectl.run('get', 'pods', '-l', `app=${AGENT}`, '-o', 'name');
-    const traffic = await underTraffic(async () => {
+    const traffic = await underTraffic(AGENT, async () => {
       await kubectl.run('rollout', 'restart', `deploy/${AGENT}`);
       await kubectl.run('rollout', 'status', `deploy/${AGENT}`, '--timeout=90s');
     });
@@ -221,14 +234,21 @@ describe('a rolling restart of two replicas under traffic', () => {
 });
 
 describe('an agent that ends at once', () => {
+  test('and has a preStop hook that sleeps: no request is lost when its pod is deleted', async () => {
+    const traffic = await underTraffic(SLEEPY, async (busiest) => {
+      await deletePod(busiest);
+      expectGoodEnd(await endOf(busiest));
+    });
+    for (const kind of ['reuse', 'fresh']) expectNothingLost(traffic[kind]);
+  }, 150_000);
+
   test('in the middle of a stream: the client sees the cut, and the sidecar ends with 0 all the same', async () => {
     const name = 'abrupt';
-    const script = `import('/programs/lingering-agent.ts'); process.once('SIGTERM', () => process.exit(3));`;
     const template = podTemplate(
       name,
       [
         {
-          ...programContainer('agent', cluster.imageRef('example-agents'), ['-e', script]),
+          ...programContainer('agent', cluster.imageRef('example-agents'), ['-e', ENDS_AT_ONCE(3)]),
           ports: [{ name: 'http', containerPort: 8000 }],
           readinessProbe: { httpGet: { path: '/health', port: 'http' }, periodSeconds: 1 },
         },

@@ -34,12 +34,16 @@ function stream(response: ServerResponse): void {
 }
 
 let isEnding = false;
+let isHealthy = true;
 
 const server = createServer((request, response) => {
   const url = new URL(request.url ?? '/', 'http://agent');
   if (url.pathname === '/work') work(request, response, Number(url.searchParams.get('ms')));
   else if (url.pathname === '/stream') stream(response);
-  else response.end();
+  else if (url.pathname === '/break') {
+    isHealthy = false;
+    response.end();
+  } else response.writeHead(url.pathname === '/health' && !isHealthy ? 500 : 200).end();
 });
 
 /** A WebSocket that sends a short text now and then, and closes with 1001 (going away) when the agent ends. */

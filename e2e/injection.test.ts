@@ -1,0 +1,521 @@
+// Injected pods of every kind of workload, in namespaces that allow little: they are admitted, they run, and they end as
+// they would without the sidecar; what cannot be is refused in words.
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { manifestConfigMap, manifestOf } from './agent-workload.ts';
+import { startCluster, type Cluster } from './cluster/cluster.ts';
+import { eventually, kubectlOf, type Kubectl, type KubeObject } from './kubectl.ts';
+import { installProduct } from './product.ts';
+import {
+  lingeringAgent,
+  lingeringDeployment,
+  OPTED_IN,
+  podTemplate,
+  programContainer,
+  programsConfigMap,
+  serviceOf,
+  type PodObject,
+} from './program-pods.ts';
+
+const RESTRICTED = 'restricted';
+const NAMESPACES = [RESTRICTED, 'with-defaults', 'narrow', 'with-quota'];
+
+let cluster: Cluster;
+let image: string;
+/** In the restricted namespace. */
+let kubectl: Kubectl;
+
+const podsOf = async (app: string, where = kubectl): Promise<PodObject[]> =>
+  (await where.get<{ items: PodObject[] }>('pods', '-l', `app=${app}`)).items;
+const endsOf = ({ status }: PodObject) =>
+  [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])].map(({ name, state }) => [
+    name,
+    state.terminated?.exitCode,
+  ]);
+const initNames = ({ spec }: PodObject) => spec.initContainers.map(({ name }) => name);
+const manifestFor = (name: string) => manifestConfigMap(name, manifestOf(name));
+const script = (name: string, text: string) => programContainer(name, image, ['-e', text]);
+const readyOf = async (what: string, where = kubectl) =>
+  where.run('rollout', 'status', what, '--timeout=120s');
+
+interface Status {
+  conditions?: { type: string; status: string; reason: string; message: string }[];
+}
+const condition = async (kind: string, name: string, type: string, where = kubectl) =>
+  (await where.get<{ status?: Status }>(kind, name)).status?.conditions?.find((each) => each.type === type);
+
+/** What the workload's own controller is told, and so whoever asks about the workload. */
+async function refusalOf(name: string, where: Kubectl): Promise<string> {
+  const { answer } = await eventually(
+    `the refusal of ${name}`,
+    30_000,
+    () => condition('deploy', name, 'ReplicaFailure', where),
+    (seen) => seen?.status === 'True',
+  );
+  return answer?.message ?? '';
+}
+
+const job = (name: string, container: KubeObject): KubeObject => ({
+  backoffLimit: 0,
+  template: podTemplate(name, [container], {
+    annotations: OPTED_IN,
+    spec: { restartPolicy: 'Never' },
+  }),
+});
+const workload = (kind: string, name: string, spec: KubeObject): KubeObject => ({
+  apiVersion: 'apps/v1',
+  kind,
+  metadata: { name },
+  spec: {
+    selector: { matchLabels: { app: name } },
+    template: podTemplate(name, [lingeringAgent(image)], { annotations: OPTED_IN }),
+    ...spec,
+  },
+});
+const barePod = (metadata: KubeObject, spec: KubeObject = {}): KubeObject => {
+  const template = podTemplate('bare', [lingeringAgent(image)], { annotations: OPTED_IN, spec });
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { ...template.metadata, ...metadata },
+    spec: template.spec,
+  };
+};
+
+/** Several containers, and init containers that use the network: the sidecar is up before them. */
+function severalContainers(): KubeObject {
+  const asksOnce = `
+    const own = await fetch('http://127.0.0.1:4001/readyz');
+    if (own.status !== 200) throw new Error('the sidecar answers ' + own.status);
+    for (;;) {
+      const other = await fetch('http://plain').catch(() => null);
+      if (other?.status === 200) break;
+      await new Promise((resolve) => setTimeout(resolve, 500));
+    }`;
+  const listen = (port: number) =>
+    `require('node:http').createServer((q, a) => a.end('${port}')).listen(${port})`;
+  const initContainers = [
+    script('asks', `(async () => {${asksOnce}})()`),
+    { ...script('of-theirs', listen(8200)), restartPolicy: 'Always' },
+    script('asks-theirs', `fetch('http://127.0.0.1:8200').then((a) => process.exit(a.ok ? 0 : 1))`),
+  ];
+  const beside = { ...script('beside', listen(8100)), ports: [{ name: 'admin', containerPort: 8100 }] };
+  const template = podTemplate('several', [beside, lingeringAgent(image)], {
+    annotations: { ...OPTED_IN, 'platform.io/agent-container': 'agent' },
+    spec: { initContainers },
+  });
+  return workload('Deployment', 'several', { template });
+}
+
+beforeAll(async () => {
+  cluster = await startCluster();
+  image = cluster.imageRef('example-agents');
+  kubectl = kubectlOf(cluster, RESTRICTED);
+  await installProduct(cluster);
+  const labels = {
+    'pod-security.kubernetes.io/enforce': 'restricted',
+    'pod-security.kubernetes.io/warn': 'restricted',
+  };
+  await kubectl.apply(
+    NAMESPACES.map((name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } })),
+  );
+  await Promise.all(NAMESPACES.map((name) => kubectlOf(cluster, name).apply([programsConfigMap()])));
+  await kubectl.apply([
+    ...['several', 'set', 'each', 'batch', 'failing', 'often', 'named'].map(manifestFor),
+    // First, since it takes until the next minute begins.
+    {
+      apiVersion: 'batch/v1',
+      kind: 'CronJob',
+      metadata: { name: 'often' },
+      spec: {
+        schedule: '* * * * *',
+        concurrencyPolicy: 'Forbid',
+        jobTemplate: { spec: job('often', script('agent', 'setTimeout(() => undefined, 500)')) },
+      },
+    },
+    ...lingeringDeployment('plain', image),
+    ...lingeringDeployment('by-number', image).filter(({ kind }) => kind !== 'Service'),
+    serviceOf('by-number', 'by-number', 8000),
+    severalContainers(),
+    serviceOf('several-admin', 'several', 'admin'),
+    workload('StatefulSet', 'set', { replicas: 2, serviceName: 'set', podManagementPolicy: 'Parallel' }),
+    workload('DaemonSet', 'each', {}),
+    ...['batch', 'failing'].map((name) => ({
+      apiVersion: 'batch/v1',
+      kind: 'Job',
+      metadata: { name },
+      spec: job(name, script('agent', `setTimeout(() => process.exit(${name === 'batch' ? 0 : 3}), 1000)`)),
+    })),
+  ]);
+}, 300_000);
+
+afterAll(async () => {
+  await kubectl.run('delete', 'namespace', ...NAMESPACES, '--wait=false').catch(() => undefined);
+  await cluster.close();
+}, 120_000);
+
+describe('in a namespace that enforces the restricted profile', () => {
+  test('a clean Deployment runs with the sidecar', async () => {
+    await readyOf('deploy/plain');
+    const [pod] = await podsOf('plain');
+    expect(initNames(pod!)).toEqual(['platform-sidecar']);
+    expect(pod?.status.containerStatuses?.map(({ ready, restartCount }) => [ready, restartCount])).toEqual([
+      [true, 0],
+    ]);
+    expect(await condition('deploy', 'plain', 'ReplicaFailure')).toBeUndefined();
+  }, 150_000);
+
+  test('a StatefulSet of two replicas, and a DaemonSet', async () => {
+    await readyOf('sts/set');
+    await readyOf('ds/each');
+    const pods = [...(await podsOf('set')), ...(await podsOf('each'))];
+    expect(pods.map((pod) => [pod.metadata.labels['platform.io/agent'], initNames(pod)])).toEqual([
+      ['set', ['platform-sidecar']],
+      ['set', ['platform-sidecar']],
+      ['each', ['platform-sidecar']],
+    ]);
+    await eventually(
+      'both replicas in the observation',
+      60_000,
+      () => kubectl.get<{ status?: { instanceCount?: number } }>('ao', 'set'),
+      ({ status }) => status?.instanceCount === 2,
+    );
+  }, 150_000);
+
+  test('several containers, init containers that use the network, a native sidecar of its own', async () => {
+    await readyOf('deploy/several');
+    const [pod] = await podsOf('several');
+    expect(initNames(pod!)).toEqual(['platform-sidecar', 'asks', 'of-theirs', 'asks-theirs']);
+    const inits = Object.fromEntries(
+      (pod?.status.initContainerStatuses ?? []).map(({ name, restartCount, state }) => [
+        name,
+        [restartCount, state.terminated?.exitCode],
+      ]),
+    );
+    // None had to try twice.
+    expect(inits).toEqual({
+      'platform-sidecar': [0, undefined],
+      asks: [0, 0],
+      'of-theirs': [0, undefined],
+      'asks-theirs': [0, 0],
+    });
+    // The name of the other container's port stays where it is.
+    const answer = await kubectl.script(
+      'deploy/several',
+      'beside',
+      `fetch('http://several-admin').then((a) => a.text()).then(console.log)`,
+    );
+    expect(answer.trim()).toBe('8100');
+  }, 150_000);
+
+  test('a Job completes: the sidecar does not keep it', async () => {
+    await kubectl.run('wait', '--for=condition=Complete', 'job/batch', '--timeout=90s');
+    const [pod] = await podsOf('batch');
+    expect(pod?.status.phase).toBe('Succeeded');
+    expect(endsOf(pod!)).toEqual([
+      ['platform-sidecar', 0],
+      ['agent', 0],
+    ]);
+  }, 120_000);
+
+  test('a Job whose agent fails has failed: the sidecar does not hide it', async () => {
+    await kubectl.run('wait', '--for=condition=Failed', 'job/failing', '--timeout=90s');
+    const [pod] = await podsOf('failing');
+    expect(pod?.status.phase).toBe('Failed');
+    expect(endsOf(pod!)).toEqual([
+      ['platform-sidecar', 0],
+      ['agent', 3],
+    ]);
+  }, 120_000);
+});
+
+describe('what is refused', () => {
+  const volume = { name: 'platform-manifest', emptyDir: {} };
+  const rows: [string, () => KubeObject, RegExp][] = [
+    [
+      'a pod without owner whose name is still to be generated',
+      () => barePod({ generateName: 'bare-' }),
+      /the pod has no owner and no name yet: set annotation platform\.io\/agent-name/,
+    ],
+    [
+      'a volume with a name of the injector',
+      () => barePod({ name: 'bare' }, { volumes: [volume] }),
+      /volume platform-manifest: this name belongs to the injector; rename it/,
+    ],
+    [
+      'a container with the name of the sidecar',
+      () => barePod({ name: 'bare' }, { initContainers: [script('platform-sidecar', '')] }),
+      /container platform-sidecar: this name belongs to the injector; rename it/,
+    ],
+  ];
+  test.each(rows)(
+    '%s',
+    async (_what, pod, message) => {
+      const file = JSON.stringify(pod());
+      const { code, stderr } = await cluster.exec(['kubectl', '-n', RESTRICTED, 'create', '-f', '-'], {
+        input: file,
+      });
+      expect(stderr).toMatch(message);
+      expect(code).toBe(1);
+    },
+    30_000,
+  );
+
+  test('a generated name with the annotation that says the agent’s is none of it, and no profile warns', async () => {
+    const annotations = { ...OPTED_IN, 'platform.io/agent-name': 'named' };
+    const pod = barePod({ generateName: 'bare-', annotations });
+    const { stdout, stderr } = await cluster.exec(
+      ['kubectl', '-n', RESTRICTED, 'create', '-f', '-', '-o', 'name'],
+      { input: JSON.stringify(pod) },
+    );
+    expect(stderr).toBe('');
+    const seen = await kubectl.get<PodObject>(stdout.trim());
+    expect(seen.metadata.labels).toMatchObject({ 'platform.io/agent': 'named' });
+    expect(initNames(seen)).toEqual(['platform-sidecar']);
+    await kubectl.run('delete', stdout.trim(), '--wait=false');
+  }, 30_000);
+});
+
+describe('the way to the agent', () => {
+  const audited = async (deployment: string): Promise<string[]> => {
+    const ring = await kubectl.script(
+      `deploy/${deployment}`,
+      'platform-sidecar',
+      `fetch('http://127.0.0.1:4001/audit').then((a) => a.text()).then(console.log)`,
+    );
+    return (JSON.parse(ring) as { path: string }[]).map(({ path }) => path);
+  };
+  const ask = (deployment: string, url: string) =>
+    kubectl.script(`deploy/${deployment}`, 'agent', `fetch('${url}').then((a) => console.log(a.status))`);
+
+  test('a Service by the port’s name goes through the sidecar, one by its number past it, and Routed says so', async () => {
+    await readyOf('deploy/by-number');
+    expect(await ask('plain', 'http://plain/by-name')).toBe('200\n');
+    expect(await ask('plain', 'http://by-number/by-number')).toBe('200\n');
+    expect(await audited('plain')).toContain('/by-name');
+    expect(await audited('by-number')).not.toContain('/by-number');
+    const verdict = async (name: string, status: string) =>
+      (
+        await eventually(
+          `Routed of ${name}`,
+          30_000,
+          () => condition('ao', name, 'Routed'),
+          (seen) => seen?.status === status,
+        )
+      ).answer;
+    expect(await verdict('plain', 'True')).toMatchObject({
+      message: expect.stringContaining('Service plain'),
+    });
+    expect(await verdict('by-number', 'False')).toMatchObject({
+      reason: 'ServiceBypassesSidecar',
+      message: expect.stringContaining('Service by-number port 80 targets 8000'),
+    });
+  }, 90_000);
+
+  test('the agent’s probes by the port’s name ask the agent itself, and restart it alone', async () => {
+    const restarts = async () => {
+      const [pod] = await podsOf('plain');
+      const statuses = [
+        ...(pod?.status.initContainerStatuses ?? []),
+        ...(pod?.status.containerStatuses ?? []),
+      ];
+      return Object.fromEntries(
+        statuses.map(({ name, restartCount, ready }) => [name, [restartCount, ready]]),
+      );
+    };
+    // Startup, readiness and liveness by the name for as long as it ran, and none of it through the sidecar.
+    expect(await audited('plain')).not.toContain('/health');
+    expect(await restarts()).toEqual({ 'platform-sidecar': [0, true], agent: [0, true] });
+    expect(await ask('plain', 'http://127.0.0.1:8000/break')).toBe('200\n');
+    await eventually(
+      'the agent restarted and ready',
+      60_000,
+      restarts,
+      ({ agent }) => agent?.[0] === 1 && agent[1] === true,
+    );
+    expect(await restarts()).toEqual({ 'platform-sidecar': [0, true], agent: [1, true] });
+    expect(await ask('plain', 'http://plain/again')).toBe('200\n');
+  }, 90_000);
+});
+
+describe('a LimitRange', () => {
+  test('with defaults gives the sidecar what it says nothing of, and nothing else', async () => {
+    const where = kubectlOf(cluster, 'with-defaults');
+    const limits = [
+      {
+        type: 'Container',
+        default: { cpu: '500m', memory: '160Mi', 'ephemeral-storage': '1Gi' },
+        defaultRequest: { cpu: '10m', memory: '64Mi', 'ephemeral-storage': '10Mi' },
+      },
+    ];
+    await where.apply([
+      { apiVersion: 'v1', kind: 'LimitRange', metadata: { name: 'defaults' }, spec: { limits } },
+      ...lingeringDeployment('plain', image),
+    ]);
+    await readyOf('deploy/plain', where);
+    const [pod] = await podsOf('plain', where);
+    expect(pod?.spec.initContainers[0]?.resources).toEqual({
+      requests: { cpu: '25m', memory: '96Mi', 'ephemeral-storage': '10Mi' },
+      limits: { cpu: '1', memory: '192Mi', 'ephemeral-storage': '1Gi' },
+    });
+    expect(pod?.spec.containers[0]?.resources).toMatchObject({ limits: { cpu: '500m', memory: '160Mi' } });
+    await where.run('delete', 'deploy', 'plain', '--wait=false');
+  }, 120_000);
+
+  test('with a maximum and a minimum refuses in words, and the annotations fit the sidecar in', async () => {
+    const where = kubectlOf(cluster, 'narrow');
+    const limits = [
+      { type: 'Container', max: { memory: '128Mi', cpu: '2' }, min: { cpu: '50m', memory: '32Mi' } },
+    ];
+    const resources = {
+      requests: { cpu: '50m', memory: '64Mi' },
+      limits: { cpu: '1', memory: '128Mi' },
+    };
+    const annotations = {
+      'platform.io/sidecar-cpu-request': '50m',
+      'platform.io/sidecar-memory-limit': '128Mi',
+    };
+    await where.apply([
+      { apiVersion: 'v1', kind: 'LimitRange', metadata: { name: 'narrow' }, spec: { limits } },
+      ...lingeringDeployment('too-big', image, { container: { resources } }),
+      ...lingeringDeployment('fitted', image, { container: { resources }, annotations }),
+    ]);
+    const message = await refusalOf('too-big', where);
+    expect(message).toMatch(/maximum memory usage per Container is 128Mi, but limit is 192Mi/);
+    expect(message).toMatch(/minimum cpu usage per Container is 50m, but request is 25m/);
+    await readyOf('deploy/fitted', where);
+    await where.run('delete', 'deploy', '--all', '--wait=false');
+  }, 120_000);
+});
+
+describe('a ResourceQuota', () => {
+  test('counts what the sidecar asks for, and refuses in words what it does not hold', async () => {
+    const where = kubectlOf(cluster, 'with-quota');
+    const hard = {
+      'requests.cpu': '100m',
+      'requests.memory': '200Mi',
+      'limits.cpu': '3',
+      'limits.memory': '500Mi',
+    };
+    const resources = {
+      requests: { cpu: '50m', memory: '64Mi' },
+      limits: { cpu: '1', memory: '128Mi' },
+    };
+    const used = async () =>
+      (await where.get<{ status: { used?: Record<string, string> } }>('quota', 'small')).status.used;
+    await where.apply([
+      { apiVersion: 'v1', kind: 'ResourceQuota', metadata: { name: 'small' }, spec: { hard } },
+    ]);
+    await eventually('the quota', 20_000, used, (seen) => seen?.['requests.cpu'] === '0');
+    await where.apply(lingeringDeployment('first', image, { container: { resources } }));
+    await readyOf('deploy/first', where);
+    expect(await used()).toEqual({
+      'requests.cpu': '75m',
+      'requests.memory': '160Mi',
+      'limits.cpu': '2',
+      'limits.memory': '320Mi',
+    });
+    await where.apply(lingeringDeployment('second', image, { container: { resources } }));
+    expect(await refusalOf('second', where)).toMatch(
+      /exceeded quota: small, requested: .*requests\.cpu=75m.*used: .*requests\.cpu=75m.*limited: .*requests\.cpu=100m/,
+    );
+    await where.run('delete', 'deploy', '--all', '--wait=false');
+  }, 120_000);
+});
+
+describe('a CronJob', () => {
+  test('completes its Jobs, which report as one agent', async () => {
+    const { answer } = await eventually(
+      'a completed Job of the CronJob',
+      90_000,
+      async () => (await podsOf('often')).find(({ status }) => status.phase === 'Succeeded'),
+      (pod) => pod !== undefined,
+    );
+    expect(answer?.metadata.labels['platform.io/agent']).toBe('often');
+    expect(endsOf(answer!)).toEqual([
+      ['platform-sidecar', 0],
+      ['agent', 0],
+    ]);
+    await eventually(
+      'the Job counted',
+      30_000,
+      () => kubectl.get<{ status: { lastSuccessfulTime?: string } }>('cronjob', 'often'),
+      ({ status }) => status.lastSuccessfulTime !== undefined,
+    );
+    await kubectl.run('delete', 'cronjob', 'often', '--wait=false');
+  }, 150_000);
+});
+
+describe('with policy.engine: opa', () => {
+  const ENGINE = 'engine';
+  const OWN = ['platform-policy', 'platform-opa', 'platform-sidecar'];
+
+  beforeAll(async () => {
+    await installProduct(cluster, { policy: { engine: 'opa', opa: { image: cluster.imageRef('opa') } } });
+    const [manifest, deployment, service] = lingeringDeployment(ENGINE, image, {
+      annotations: { 'platform.io/policy-proxy-mode': 'enforce' },
+      container: {
+        args: ['dist/example-agents/main.js'],
+        env: [
+          { name: 'OPENAI_API_KEY', value: 'not-a-real-key' },
+          { name: 'AGENT_FAULTS', value: 'pii-only-for-long-messages' },
+        ],
+      },
+    });
+    await kubectl.run('delete', 'job', 'batch');
+    await kubectl.apply([
+      manifest!,
+      deployment!,
+      service!,
+      {
+        apiVersion: 'batch/v1',
+        kind: 'Job',
+        metadata: { name: 'batch' },
+        spec: job('batch', script('agent', '')),
+      },
+    ]);
+    await readyOf(`deploy/${ENGINE}`);
+  }, 200_000);
+
+  test('a careless agent is stopped by the rules in the real engine of its pod', async () => {
+    const [pod] = await podsOf(ENGINE);
+    expect(initNames(pod!)).toEqual(OWN);
+    const inSidecar = (text: string) => kubectl.script(`deploy/${ENGINE}`, 'platform-sidecar', text);
+    const chat = (message: string) =>
+      kubectl.script(
+        `deploy/${ENGINE}`,
+        'agent',
+        `fetch('http://${ENGINE}/v1/chat', { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ message: ${JSON.stringify(message)} }) })
+          .then(async (a) => console.log(JSON.stringify({ status: a.status, body: await a.json() })))`,
+      );
+    expect(JSON.parse(await chat('Hello'))).toEqual({
+      status: 403,
+      body: expect.objectContaining({ blocked: true, violations: ['pii_detector_not_invoked'] }),
+    });
+    // Long enough for the agent to look: nothing is wrong then, and the engine says so.
+    expect(JSON.parse(await chat('Hello, this is a long message. '.repeat(5)))).toMatchObject({
+      status: 200,
+    });
+    expect(
+      JSON.parse(
+        await inSidecar(`fetch('http://127.0.0.1:4001/readyz').then((a) => a.text()).then(console.log)`),
+      ),
+    ).toEqual({ status: 'ok', policy: { mode: 'enforce', engine: 'opa' } });
+    const metrics = await inSidecar(
+      `fetch('http://127.0.0.1:8282/metrics').then((a) => a.text()).then(console.log)`,
+    );
+    const asked =
+      /^http_request_duration_seconds_count\{code="200",handler="v1\/data",method="post"\} (\d+)$/m;
+    expect(Number(asked.exec(metrics)?.[1])).toBeGreaterThanOrEqual(2);
+  }, 60_000);
+
+  test('a Job completes with the engine beside its sidecar', async () => {
+    await kubectl.run('wait', '--for=condition=Complete', 'job/batch', '--timeout=90s');
+    const [pod] = await podsOf('batch');
+    expect(endsOf(pod!)).toEqual([
+      ['platform-policy', 0],
+      ['platform-opa', 0],
+      ['platform-sidecar', 0],
+      ['agent', 0],
+    ]);
+  }, 120_000);
+});
