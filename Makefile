@@ -45,9 +45,10 @@ unit: $(INSTALLED) ## Unit tests
 integration: dist/.built ## Tests against real OPA, API server, bundles and the demo
 	@node scripts/test-all.mjs --only=integration
 
-soak: dist/.built ## The policy engines against each other for longer: 500,000 pairs (PAIRS=, SEED=), about four minutes; the proxy's memory under load
-	@ONLY=opa e2e/cluster/build.sh
+soak: dist/.built ## For longer: 500,000 pairs through both policy engines (PAIRS=, SEED=), 100 exchanges of certificates (ROTATIONS=), the proxy's memory under load; about seven minutes
+	@ONLY="etcd kube-apiserver kubectl helm opa" e2e/cluster/build.sh
 	@PAIRS=$${PAIRS:-500000} npm run --silent test:integration -- --testPathPatterns core/policy/opa.integration
+	@ROTATIONS=$${ROTATIONS:-100} npm run --silent test:integration -- --testPathPatterns webhook/certificates/rotation.integration
 	@node bench/soak.ts
 
 bench: dist/.built ## Speed and memory of the sidecar's proxy beside others, as ratios; about three minutes (bench/README.md)

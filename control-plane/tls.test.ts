@@ -95,8 +95,13 @@ test('a pair that is broken leaves the old one in place and is warned of once, u
   expect(await served()).toBe('CN=second.test');
 });
 
-test('a key of another certificate is no pair', async () => {
-  writeFileSync(files().keyFile, second.key);
+test.each([
+  ['a key of another certificate', () => writeFileSync(files().keyFile, second.key)],
+  ['an empty certificate', () => writeFileSync(files().certFile, '')],
+  ['an empty key', () => writeFileSync(files().keyFile, '')],
+  ['half a certificate', () => writeFileSync(files().certFile, first.cert.slice(0, 200))],
+])('%s is no pair', async (_case, spoil) => {
+  spoil();
   await expect(readKeyPair(files())).rejects.toThrow(
     `TLS_CERT_FILE ${files().certFile} and TLS_KEY_FILE ${files().keyFile} are no certificate with its key`,
   );

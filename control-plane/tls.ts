@@ -1,3 +1,4 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createSecureContext } from 'node:tls';
 import type { Server } from 'node:https';
@@ -21,6 +22,9 @@ export async function readKeyPair(files: TlsFiles): Promise<KeyPair> {
       readFile(files.certFile, 'utf8'),
       readFile(files.keyFile, 'utf8'),
     ]);
+    // Of an empty text Node.js makes a context without a certificate, and no handshake would succeed.
+    new X509Certificate(cert);
+    createPrivateKey(key);
     createSecureContext({ cert, key });
     return { cert, key };
   } catch (error) {

@@ -9,7 +9,6 @@ import { run } from '../e2e/cluster/run.ts';
 import type { Container, Pod } from '../core/injection/pod.ts';
 import { silentLogger } from '../runtime/logger.ts';
 import { clusterBinary } from '../testing/cluster-binary.ts';
-import { TIMING } from './certificates/advance.ts';
 import { readConfig } from './config.ts';
 import { startWebhook, type StartOptions, type Webhook } from './start.ts';
 
@@ -335,33 +334,6 @@ interface KubeObject {
       expect((await create(pod('plain', { 'platform.io/inject': 'false' }), true)).code).toBe(0);
     });
   });
-
-  test('authorities are exchanged again and again, and no pod is refused meanwhile', async () => {
-    // Every authority is old at once, and followed by the next as soon as that has settled.
-    const timing = {
-      ...TIMING,
-      authorityDays: 10,
-      authorityRenewDays: 5000,
-      leafDays: 5,
-      leafRenewDays: 1,
-      settleMs: 500,
-    };
-    const before = await caBundle();
-    await running({ timing, everyMs: 100 });
-    const bundles = new Set<string>();
-    const refused: string[] = [];
-    let count = 0;
-    for (const end = Date.now() + 8_000; Date.now() < end; count += 1) {
-      const { code, stderr } = await create(pod(`rotating-${count}`), true);
-      if (code !== 0) refused.push(stderr);
-      bundles.add(await caBundle());
-    }
-    await stop();
-    expect(refused).toEqual([]);
-    expect(count).toBeGreaterThan(10);
-    expect(bundles.size).toBeGreaterThan(4);
-    expect(bundles).not.toEqual(new Set([before]));
-  }, 60_000);
 
   test('a Secret that somebody broke is made anew', async () => {
     const data = { 'ca.crt': Buffer.from('broken').toString('base64') };

@@ -53,6 +53,14 @@ describe('the next step', () => {
     ],
     ['the authority ends within a year', () => [{ ...state }, at(days(3650 - 364))], 'prepare-next'],
     [
+      'the authority ends within a year, and the one before it is still trusted',
+      () => [
+        { ...state, previous: other.cert },
+        { ...at(days(3650 - 364)), leafMs: 0 },
+      ],
+      'issue-leaf',
+    ],
+    [
       'the next authority is made, and not yet trusted',
       () => [{ ...state, next: other }, at(days(1), authority.cert)],
       null,

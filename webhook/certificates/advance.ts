@@ -49,7 +49,7 @@ const MAX_PREVIOUS = 3;
  * |---|---|---|---|
  * | none, or ended | | | create-authority |
  * | | trusted by the API server, settled | | promote-next |
- * | ends within authorityRenewDays | none | | prepare-next |
+ * | ends within authorityRenewDays, no previous one | none | | prepare-next |
  * | | | none, of another authority or chain, for other hosts, ends within leafRenewDays | issue-leaf |
  * | a previous one is still trusted | | settled, like those issued to others | retire-previous |
  */
@@ -58,7 +58,8 @@ export function nextStep(state: TlsState, circumstances: Circumstances): Step | 
   const { authority, next, previous, leaf } = state;
   if (authority === null || remainingDays(authority.cert, now) <= 0) return 'create-authority';
   if (next !== null && trusted.includes(next.cert) && trustedMs >= timing.settleMs) return 'promote-next';
-  if (next === null && remainingDays(authority.cert, now) <= timing.authorityRenewDays) return 'prepare-next';
+  const isOld = remainingDays(authority.cert, now) <= timing.authorityRenewDays;
+  if (next === null && previous === null && isOld) return 'prepare-next';
   if (!isGoodLeaf(leaf, state, { now, hosts, timing })) return 'issue-leaf';
   if (previous !== null && leafMs >= timing.settleMs && areOthersSettled(state, circumstances))
     return 'retire-previous';

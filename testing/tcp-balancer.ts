@@ -1,0 +1,39 @@
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+
+/** What a Service is to its clients: each new connection goes to the next of the ports that are ready now. */
+export interface TcpBalancer {
+  readonly port: number;
+  /** Connections that are open stay where they are. */
+  ready(ports: readonly number[]): void;
+  close(): Promise<void>;
+}
+
+/** On loopback, as its targets are. A connection while none is ready is cut. */
+export async function startTcpBalancer(): Promise<TcpBalancer> {
+  const open = new Set<Socket>();
+  let targets: readonly number[] = [];
+  let turn = 0;
+  const server = createServer((client) => {
+    const target = targets[turn++ % targets.length];
+    if (target === undefined) return void client.on('error', () => undefined).destroy();
+    const upstream = connect(target, '127.0.0.1');
+    for (const socket of [client, upstream]) {
+      open.add(socket);
+      socket.setNoDelay(true);
+      socket.on('close', () => open.delete(socket)).on('error', () => undefined);
+    }
+    client.on('close', () => upstream.destroy());
+    upstream.on('close', () => client.destroy());
+    client.pipe(upstream).pipe(client);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    port: (server.address() as AddressInfo).port,
+    ready: (ports) => void (targets = ports),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        for (const socket of open) socket.destroy();
+      }),
+  };
+}

@@ -1,0 +1,171 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parse, parseAllDocuments, stringify } from 'yaml';
+import { startControlPlane, type ControlPlane } from '../e2e/cluster/control.ts';
+import { run } from '../e2e/cluster/run.ts';
+import { CHART } from '../e2e/product.ts';
+import type { Pod } from '../core/injection/pod.ts';
+import { createKubeClient, type KubeAnswer, type KubeClient } from '../kube/client.ts';
+import { loadClusterAccess } from '../kube/cluster-access.ts';
+import { clusterBinary } from './cluster-binary.ts';
+
+const NAMESPACE = 'platform-system';
+const CONFIGURATION = '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/agent-compliance';
+/** What of the chart decides about a pod, and lets the webhook do its work; the programs run outside. */
+const KINDS = [
+  ...['Secret', 'ServiceAccount', 'Role', 'RoleBinding', 'ClusterRole', 'ClusterRoleBinding'],
+  ...['MutatingWebhookConfiguration', 'ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding'],
+];
+
+interface Rendered {
+  kind: string;
+  metadata: { name: string; namespace?: string };
+}
+
+/** A real API server with the chart's webhook configuration, guard and rights, and its Secrets, which are empty. */
+export class WebhookCluster {
+  readonly control: ControlPlane;
+  /** As an administrator. */
+  readonly client: KubeClient;
+  /** Path of the kubeconfig of the webhook's ServiceAccount. */
+  readonly kubeconfig: string;
+  readonly #secrets: Rendered[];
+
+  private constructor(control: ControlPlane, kubeconfig: string, secrets: Rendered[]) {
+    this.control = control;
+    this.client = createKubeClient({ access: loadClusterAccess(control.kubeconfig), part: 'test' });
+    this.kubeconfig = kubeconfig;
+    this.#secrets = secrets;
+  }
+
+  /** `team` and the namespaces given have a ServiceAccount `default`, which no controller makes here. */
+  static async open(namespaces: readonly string[] = []): Promise<WebhookCluster> {
+    const control = await startControlPlane();
+    try {
+      const objects = (await renderedChart()).filter(
+        ({ kind, metadata }) => KINDS.includes(kind) && (metadata.namespace ?? NAMESPACE) === NAMESPACE,
+      );
+      const kubeconfig = join(dirname(control.kubeconfig), 'webhook.kubeconfig');
+      const secrets = objects.filter(({ metadata }) => metadata.name.endsWith('-tls'));
+      const cluster = new WebhookCluster(control, kubeconfig, secrets);
+      await cluster.apply([NAMESPACE, 'team', ...namespaces].flatMap(namespaceWithAccount));
+      await cluster.apply(objects);
+      await writeFile(kubeconfig, await cluster.#kubeconfigOf('agent-compliance-webhook'));
+      return cluster;
+    } catch (error) {
+      await control.close();
+      throw error;
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.client.close();
+    await this.control.close();
+  }
+
+  kubectl(args: readonly string[], input = ''): ReturnType<typeof run> {
+    return run([clusterBinary('kubectl'), '--kubeconfig', this.control.kubeconfig, ...args], { input });
+  }
+
+  async apply(items: readonly unknown[]): Promise<void> {
+    const list = JSON.stringify({ apiVersion: 'v1', kind: 'List', items });
+    const { code, stderr } = await this.kubectl(['apply', '-f', '-'], list);
+    if (code !== 0) throw new Error(stderr);
+  }
+
+  /** Asks for a pod as a dry run, on connections that are kept. */
+  create(pod: Pod, namespace = 'team'): Promise<KubeAnswer<Pod>> {
+    const path = `/api/v1/namespaces/${namespace}/pods`;
+    return this.client.send<Pod>({ method: 'POST', path, query: { dryRun: 'All' }, body: pod });
+  }
+
+  /** The entries of a Secret of the release. */
+  async secret(name: string): Promise<Record<string, string>> {
+    const path = `/api/v1/namespaces/${NAMESPACE}/secrets/${name}`;
+    const { data = {} } = await this.#get<{ data?: Record<string, string> }>(path);
+    return Object.fromEntries(
+      Object.entries(data).map(([key, value]) => [key, Buffer.from(value, 'base64').toString('utf8')]),
+    );
+  }
+
+  /** What the API server trusts, PEM. */
+  async caBundle(): Promise<string> {
+    return Buffer.from((await this.#clientConfig()).caBundle ?? '', 'base64').toString('utf8');
+  }
+
+  /** The API server asks on this port of the machine from now on; resolves when a pod that opts in is admitted. */
+  async pointTo(port: number, probe: Pod): Promise<void> {
+    const hasService = (await this.#clientConfig()).service !== undefined;
+    await this.#patch(CONFIGURATION, [
+      ...(hasService ? [{ op: 'remove', path: '/webhooks/0/clientConfig/service' }] : []),
+      { op: 'add', path: '/webhooks/0/clientConfig/url', value: `https://127.0.0.1:${port}/mutate/pod` },
+    ]);
+    const end = Date.now() + 20_000;
+    while (!(await this.create(probe)).ok) {
+      if (Date.now() > end) throw new Error('no pod that opts in is admitted');
+      await sleep(50);
+    }
+  }
+
+  /** As after the installation: the Secrets are empty, and nothing is trusted. */
+  async forgetCertificates(): Promise<void> {
+    await this.#patch(CONFIGURATION, [{ op: 'add', path: '/webhooks/0/clientConfig/caBundle', value: '' }]);
+    const list = JSON.stringify({ apiVersion: 'v1', kind: 'List', items: this.#secrets });
+    const { code, stderr } = await this.kubectl(['replace', '-f', '-'], list);
+    if (code !== 0) throw new Error(stderr);
+  }
+
+  /** The sum of a metric of the API server over the series whose labels match. */
+  async metric(name: string, labels = /(?:)/): Promise<number> {
+    const { stdout } = await this.kubectl(['get', '--raw', '/metrics']);
+    const lines = stdout.split('\n').filter((line) => line.startsWith(`${name}{`) && labels.test(line));
+    return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0);
+  }
+
+  async #clientConfig(): Promise<{ caBundle?: string; service?: unknown }> {
+    const { webhooks } = await this.#get<{ webhooks: { clientConfig: object }[] }>(CONFIGURATION);
+    return webhooks[0]?.clientConfig ?? {};
+  }
+
+  async #get<T>(path: string): Promise<T> {
+    const answer = await this.client.send<T>({ method: 'GET', path });
+    if (!answer.ok) throw new Error(answer.message);
+    return answer.body;
+  }
+
+  async #patch(path: string, body: unknown[]): Promise<void> {
+    const contentType = 'application/json-patch+json';
+    const answer = await this.client.send({ method: 'PATCH', path, body, contentType });
+    if (!answer.ok) throw new Error(answer.message);
+  }
+
+  async #kubeconfigOf(account: string): Promise<string> {
+    const { stdout } = await this.kubectl(['create', 'token', account, '-n', NAMESPACE, '--duration=1h']);
+    const admin = parse(await readFile(this.control.kubeconfig, 'utf8')) as {
+      clusters: { cluster: unknown }[];
+    };
+    return stringify({
+      apiVersion: 'v1',
+      kind: 'Config',
+      clusters: [{ name: 'c', cluster: admin.clusters[0]?.cluster }],
+      users: [{ name: 'u', user: { token: stdout.trim() } }],
+      contexts: [{ name: 'x', context: { cluster: 'c', user: 'u', namespace: NAMESPACE } }],
+      'current-context': 'x',
+    });
+  }
+}
+
+async function renderedChart(): Promise<Rendered[]> {
+  const args = ['template', 'agent-compliance', CHART, '-n', NAMESPACE, '--kube-version', '1.36.0'];
+  const { stdout, stderr, code } = await run([clusterBinary('helm'), ...args]);
+  if (code !== 0) throw new Error(stderr);
+  return parseAllDocuments(stdout).flatMap((document) => (document.toJS() as Rendered | null) ?? []);
+}
+
+function namespaceWithAccount(name: string): unknown[] {
+  return [
+    { apiVersion: 'v1', kind: 'Namespace', metadata: { name } },
+    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default', namespace: name } },
+  ];
+}
