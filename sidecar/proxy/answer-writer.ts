@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { cutOff } from './connection-end.ts';
 
 /** The side that an answer comes from, held back while the client takes no more. */
 export interface Source {
@@ -17,6 +18,7 @@ export class AnswerWriter {
   #chunks: Buffer[] = [];
   #willFlush = false;
   #isFull = false;
+  #isCut = false;
 
   constructor(response: ServerResponse, source: Source) {
     this.#response = response;
@@ -38,6 +40,13 @@ export class AnswerWriter {
     else this.#response.end(joined(this.#chunks), 'latin1');
   }
 
+  /** Breaks the answer off behind what has come of it, its head too. */
+  cut(): void {
+    if (this.#willFlush) this.#flush();
+    this.#isCut = true;
+    cutOff(this.#response);
+  }
+
   /** Nothing waits for what may come later: at the end of this turn all of it goes out, a head too that no body came with. */
   flushSoon(): void {
     if (this.#willFlush) return;
@@ -48,7 +57,7 @@ export class AnswerWriter {
   readonly #flush = (): void => {
     const response = this.#response;
     this.#willFlush = false;
-    if (response.writableEnded || response.destroyed) return;
+    if (this.#isCut || response.writableEnded || response.destroyed) return;
     // Nor is a lone head flushed by flushHeaders(), which writes UTF-8: header bytes above ASCII would arrive as two.
     const hasRoom = response.write(joined(this.#chunks), 'latin1');
     this.#chunks = [];

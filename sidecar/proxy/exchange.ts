@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
 import { reportsBehavior } from '../../core/behavior/parse-behavior-headers.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { AuditLog } from '../audit/audit-log.ts';
@@ -7,6 +6,7 @@ import type { Recording } from '../audit/recording.ts';
 import type { PolicyDesk, Verdict } from '../policy/policy-desk.ts';
 import { answerViolation, VIOLATIONS_HEADER, violationsValue } from '../policy/violation-answer.ts';
 import { AnswerWriter, type Source } from './answer-writer.ts';
+import { afterwards, lingerOver } from './connection-end.ts';
 import type { Framed } from './framing.ts';
 import {
   pairsOf,
@@ -21,6 +21,7 @@ import {
   type HeaderList,
 } from './headers.ts';
 import type { OutageLog } from './outage-log.ts';
+import type { Turn } from './pipeline.ts';
 import { answerProblem, writeProblem, type ProblemAnswer } from './problem-answer.ts';
 import { bodyThatCame, RequestBody } from './request-body.ts';
 import { RestOfAnswer } from './rest-of-answer.ts';
@@ -57,23 +58,20 @@ export interface ExchangeInput {
   response: ServerResponse;
   framed: Framed & { ok: true };
   requestId: string;
+  /** When its head was there, on the clock that does not jump. */
+  arrivedAtMs: number;
+  /** Told once, when the answer is out, whole. */
+  onAnswered(): void;
 }
 
+const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'QUERY']);
+
 /** Safe to send twice: the agent may have seen the first one. */
-const IDEMPOTENT: ReadonlySet<string> = new Set([
-  'GET',
-  'HEAD',
-  'OPTIONS',
-  'TRACE',
-  'PUT',
-  'DELETE',
-  'QUERY',
-]);
-/** How long the rest of a body is read after its answer went out early; a connection that is cut at once can lose the answer. */
-const LINGER_MS = 5_000;
+const IDEMPOTENT: ReadonlySet<string> = new Set([...SAFE, 'PUT', 'DELETE']);
 
 /** One request on its way to the agent and back. */
-export class Exchange implements UpstreamHandler, Source {
+export class Exchange implements UpstreamHandler, Source, Turn {
+  readonly isSafe: boolean;
   readonly #context: ProxyContext;
   readonly #input: ExchangeInput;
   readonly #recording: Recording;
@@ -115,26 +113,25 @@ export class Exchange implements UpstreamHandler, Source {
     response.on('close', this.#closed);
     // A pipelined request whose turn has not come has no part in its connection yet, and is not told of its end.
     if (response.socket === null) request.socket.setMaxListeners(0).once('close', this.#closed);
-    response.on('finish', () => lingerOver(request));
+    response.on('finish', () => {
+      lingerOver(request);
+      input.onAnswered();
+    });
+    this.isSafe = SAFE.has(method) && framed.body === 'none';
   }
 
-  /** `arrivedAtMs`: on the clock that does not jump. */
-  start(arrivedAtMs: number): void {
-    if (this.#input.framed.body === 'none') this.#send(arrivedAtMs);
+  start(hasWaited: boolean): void {
+    const fromMs = hasWaited ? this.#context.clock.monotonicMs() : this.#input.arrivedAtMs;
+    if (this.#input.framed.body === 'none') this.#send(fromMs);
     // Its body is read in this turn of the event loop, but after its head.
-    else process.nextTick(() => this.#send(arrivedAtMs));
+    else process.nextTick(() => this.#send(fromMs));
   }
 
-  #send(arrivedAtMs: number): void {
+  #send(fromMs: number): void {
     if (this.#isOver) return;
     this.#outgoing.body = this.#takeBody();
     this.#context.upstream.send(this.#outgoing, this);
-    this.#overheadMs = this.#context.clock.monotonicMs() - arrivedAtMs;
-  }
-
-  /** Its answer is out, whole. */
-  get isAnswered(): boolean {
-    return this.#input.response.writableFinished;
+    this.#overheadMs = this.#context.clock.monotonicMs() - fromMs;
   }
 
   /** A short body that came with its head needs no stream: it goes on with its head, in one write. */
@@ -295,8 +292,7 @@ export class Exchange implements UpstreamHandler, Source {
     }
     this.#recording.failed(failure.kind);
     if (response.headersSent) {
-      // The client must see that the answer is not whole.
-      response.destroy();
+      this.#writer.cut();
       return;
     }
     this.#context.outages.failed(failure, requestId);
@@ -318,8 +314,7 @@ export class Exchange implements UpstreamHandler, Source {
     if (!response.headersSent) {
       this.#answer({ ...problem, close: true });
       this.#control?.abort();
-    } else if (response.socket === null) response.once('socket', (socket: Socket) => socket.destroySoon());
-    else response.socket.destroySoon();
+    } else this.#writer.cut();
   }
 
   /** Answers in the agent's place. */
@@ -360,23 +355,4 @@ export class Exchange implements UpstreamHandler, Source {
 /** Trailers follow chunks, and those go only to HTTP/1.1 after a head that has a body; Node refuses to announce others. */
 function mayHaveTrailers(request: IncomingMessage, status: number): boolean {
   return request.httpVersion !== '1.0' && request.method !== 'HEAD' && status !== 204 && status !== 304;
-}
-
-/** Once this answer is out, unless its connection ends with it. */
-function afterwards(response: ServerResponse, go: (socket: Socket) => void): void {
-  const { socket } = response.req;
-  const next = (): void => {
-    if (response.shouldKeepAlive) go(socket);
-  };
-  if (response.writableFinished) next();
-  else response.once('finish', next);
-}
-
-/** An answer that came before the end of the request: the rest is read and dropped for a while, then the connection ends. */
-function lingerOver(request: IncomingMessage): void {
-  if (request.complete) return;
-  const { socket } = request;
-  const cut = setTimeout(() => socket.destroy(), LINGER_MS).unref();
-  request.once('close', () => clearTimeout(cut)).once('end', () => clearTimeout(cut));
-  request.resume();
 }

@@ -154,15 +154,28 @@ class PlainExchange {
     incoming.on('data', (chunk: Buffer) => {
       if (!this.#isOver) this.#handler.onData(chunk);
     });
-    incoming.on('end', () => {
-      if (this.#isOver) return;
-      this.#isOver = true;
-      this.#handler.onEnd(incoming.rawTrailers);
-    });
+    incoming.on('end', () => this.#finish(incoming));
     incoming.on('error', (error) => this.#fail(error));
   }
 
+  #finish(incoming: IncomingMessage): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#handler.onEnd(incoming.rawTrailers);
+  }
+
+  /** Node tells harm at once, and what came before it in the same segment later, or never. */
+  #takeLast(incoming: IncomingMessage): void {
+    let chunk: unknown;
+    do chunk = incoming.read();
+    while (chunk !== null);
+    // The harm is behind the answer.
+    if (incoming.complete) this.#finish(incoming);
+  }
+
   #fail(error: Error): void {
+    if (this.#isOver) return;
+    if (this.#incoming !== null) this.#takeLast(this.#incoming);
     if (this.#isOver) return;
     this.#isOver = true;
     const isTimeout =

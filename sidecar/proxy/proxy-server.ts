@@ -1,9 +1,10 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { Exchange, type ProxyContext } from './exchange.ts';
 import { frame, lineOf } from './framing.ts';
 import { ignoreUpgrade, wantsWebSocket } from './ignore-upgrade.ts';
+import { Pipeline } from './pipeline.ts';
 import { answerProblem, writeProblem } from './problem-answer.ts';
 import { requestIdOf } from './request-id.ts';
 import { createUpgrader, type Upgrader } from './upgrade.ts';
@@ -37,8 +38,8 @@ const DRAIN_POLL_MS = 50;
 
 const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, TRACE';
 
-/** The newest request of each connection; null: it was refused, and nothing behind it on its connection is one. */
-type Newest = WeakMap<Duplex, Exchange | null>;
+/** What is under way on one connection. */
+type PipelineOf = (socket: Socket) => Pipeline<Exchange>;
 
 /** Starts the proxy; rejects when the port cannot be bound. */
 export async function startProxyServer(
@@ -49,9 +50,9 @@ export async function startProxyServer(
   const server = createServer(SERVER_OPTIONS);
   // Headers beyond the limit would be dropped without a word; their size is limited anyway.
   server.maxHeadersCount = 0;
-  const newest: Newest = new WeakMap();
-  takeRequests(server, newest, context);
-  takeSockets(server, newest, upgrader);
+  const pipelineOf = createPipelines();
+  takeRequests(server, pipelineOf, context);
+  takeSockets(server, pipelineOf, upgrader);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(options.port, options.host, () => {
@@ -68,19 +69,28 @@ export async function startProxyServer(
   };
 }
 
+function createPipelines(): PipelineOf {
+  const pipelines = new WeakMap<Socket, Pipeline<Exchange>>();
+  return (socket) => {
+    let pipeline = pipelines.get(socket);
+    if (pipeline === undefined) pipelines.set(socket, (pipeline = new Pipeline(socket)));
+    return pipeline;
+  };
+}
+
 type Take = (request: IncomingMessage, response: ServerResponse) => void;
 
-function takeRequests(server: Server, newest: Newest, context: ProxyContext): void {
+function takeRequests(server: Server, pipelineOf: PipelineOf, context: ProxyContext): void {
   const unlessRefused =
     (take: Take): Take =>
     (request, response) => {
-      if (newest.get(request.socket) !== null) take(request, response);
+      if (pipelineOf(request.socket).newest !== null) take(request, response);
     };
   const onRequest: Take = (request, response) => {
-    newest.set(request.socket, pass(context, request, response));
+    pass(context, pipelineOf(request.socket), request, response);
   };
   const onExpectation: Take = (request, response) => {
-    newest.set(request.socket, null);
+    pipelineOf(request.socket).newest = null;
     answerProblem(response, {
       status: 417,
       detail: 'the only expectation met here is 100-continue',
@@ -97,11 +107,10 @@ function takeRequests(server: Server, newest: Newest, context: ProxyContext): vo
 }
 
 /** Where Node gives the bare socket away. */
-function takeSockets(server: Server, newest: Newest, upgrader: Upgrader): void {
+function takeSockets(server: Server, pipelineOf: PipelineOf, upgrader: Upgrader): void {
   /** An earlier request of the connection may still wait for its answer, in whose place another must not come. */
   const isFree = (socket: Duplex): boolean => {
-    const earlier = newest.get(socket);
-    const isFree = earlier === undefined || earlier?.isAnswered === true;
+    const { isFree } = pipelineOf(socket as Socket);
     if (!isFree) socket.destroy();
     return isFree;
   };
@@ -116,7 +125,7 @@ function takeSockets(server: Server, newest: Newest, upgrader: Upgrader): void {
     else ignoreUpgrade(server, request, socket, head);
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    const exchange = newest.get(socket);
+    const exchange = pipelineOf(socket as Socket).newest;
     // A client that ends in the middle of what it sends has left.
     const hasLeft = error.code === 'HPE_INVALID_EOF_STATE' && exchange !== undefined;
     if (error.code === 'ECONNRESET' || hasLeft || !socket.writable) socket.destroy();
@@ -125,17 +134,22 @@ function takeSockets(server: Server, newest: Newest, upgrader: Upgrader): void {
   });
 }
 
-function pass(context: ProxyContext, request: IncomingMessage, response: ServerResponse): Exchange | null {
+function pass(
+  context: ProxyContext,
+  pipeline: Pipeline<Exchange>,
+  request: IncomingMessage,
+  response: ServerResponse,
+): void {
   const arrivedAtMs = context.clock.monotonicMs();
   const framed = frame(lineOf(request));
   if (!framed.ok) {
+    pipeline.newest = null;
     answerProblem(response, { ...framed, close: true });
-    return null;
+    return;
   }
   const requestId = requestIdOf(request.rawHeaders);
-  const exchange = new Exchange(context, { request, response, framed, requestId });
-  exchange.start(arrivedAtMs);
-  return exchange;
+  const onAnswered = (): void => pipeline.answered();
+  pipeline.add(new Exchange(context, { request, response, framed, requestId, arrivedAtMs, onAnswered }));
 }
 
 /** What Node's parser refused. */

@@ -21,7 +21,7 @@ import { writeProblem } from './problem-answer.ts';
 import { requestIdOf } from './request-id.ts';
 import { ANSWERS, connectTimeoutOf, type UpstreamOptions } from './upstream.ts';
 
-/** Carries WebSocket connections to the agent; other upgrades (h2c) are refused. */
+/** Carries WebSocket connections to the agent; whatever else calls itself one is refused. */
 export interface Upgrader {
   handle(request: IncomingMessage, socket: Duplex, head: Buffer): void;
   /** Cuts the connections that are still open. */
