@@ -64,7 +64,7 @@ async function load(): Promise<Map<string, Experience>> {
   const sendOn = async (): Promise<void> => {
     while (sent < REQUESTS) {
       sent += 1;
-      if (sent > REQUESTS / 2) outage ??= beAway();
+      if (sent > REQUESTS / 2) outage ??= beAway(() => seen.size);
       const experience = await clients.send(`r-${sent}`);
       seen.set(experience.id, experience);
     }
@@ -75,9 +75,11 @@ async function load(): Promise<Map<string, Experience>> {
   return seen;
 }
 
-async function beAway(): Promise<void> {
+/** Until each client has met it: a machine under load takes its time for that. */
+async function beAway(finished: () => number): Promise<void> {
   await agent.stop();
-  await new Promise((resolve) => setTimeout(resolve, 200));
+  const enough = finished() + 3 * CONCURRENCY;
+  while (finished() < enough) await new Promise((resolve) => setTimeout(resolve, 10));
   await agent.restart();
 }
 
