@@ -22,9 +22,10 @@ const SLEEPY = 'sleepy';
 const WORKERS = 8;
 /** Until what was in flight has been answered: the agent lingers for three seconds, a request takes up to two. */
 const AFTERMATH_MS = 7_000;
-/** The agent's program without its patience. */
+const AGENT_PROGRAM = `import('/programs/lingering-agent.ts');`;
+/** The same without its patience. */
 const ENDS_AT_ONCE = (code: number) =>
-  `import('/programs/lingering-agent.ts'); process.once('SIGTERM', () => process.exit(${code}));`;
+  `${AGENT_PROGRAM} process.once('SIGTERM', () => process.exit(${code}));`;
 const HOLD = { metadata: { finalizers: ['e2e.test/hold'] } };
 const LET_GO = { metadata: { finalizers: null } };
 
@@ -242,37 +243,38 @@ describe('an agent that ends at once', () => {
     for (const kind of ['reuse', 'fresh']) expectNothingLost(traffic[kind]);
   }, 150_000);
 
-  test('in the middle of a stream: the client sees the cut, and the sidecar ends with 0 all the same', async () => {
-    const name = 'abrupt';
-    const template = podTemplate(
-      name,
-      [
-        {
-          ...programContainer('agent', cluster.imageRef('example-agents'), ['-e', ENDS_AT_ONCE(3)]),
-          ports: [{ name: 'http', containerPort: 8000 }],
-          readinessProbe: { httpGet: { path: '/health', port: 'http' }, periodSeconds: 1 },
-        },
-      ],
-      { annotations: OPTED_IN, spec: { restartPolicy: 'Never' } },
-    );
-    const pod = {
-      apiVersion: 'v1',
-      kind: 'Pod',
-      metadata: { name, ...template.metadata },
-      spec: template.spec,
-    };
-    await kubectl.apply([manifestConfigMap(name, manifestOf(name)), pod]);
-    await kubectl.run('wait', '--for=condition=Ready', `pod/${name}`, '--timeout=60s');
-    const { status } = await kubectl.get<PodObject>('pod', name);
-    await kubectl.apply([clientPod('streams-of-abrupt', ['stream-client.ts', `${status.podIP}:4000`])]);
-    await begun<Streams>('streams-of-abrupt');
-    await deletePod(name);
-    const ended = await endOf(name);
-    const exitOf = (statuses: readonly ContainerEnd[] | undefined) =>
-      statuses?.map((each) => each.state.terminated?.exitCode);
-    expect(exitOf(ended.status.containerStatuses)).toEqual([3]);
-    expect(exitOf(ended.status.initContainerStatuses)).toEqual([0]);
-    // 1006: the connection ended without a close frame.
-    expect(await resultOf<Streams>('streams-of-abrupt')).toMatchObject({ stream: 'cut', closeCode: 1006 });
-  }, 150_000);
+  test.each([
+    ['ends in the middle of a stream', 'abrupt', ENDS_AT_ONCE(3), 30, 3],
+    // The sidecar has the two seconds that the kubelet adds.
+    ['has to be killed in the middle of a stream', 'stubborn', AGENT_PROGRAM, 2, 137],
+  ])(
+    'that %s: the client sees the cut, and the sidecar ends with 0 all the same',
+    async (_how, name, program, graceSeconds, exitCode) => {
+      const container = {
+        ...programContainer('agent', cluster.imageRef('example-agents'), ['-e', program]),
+        ports: [{ name: 'http', containerPort: 8000 }],
+        readinessProbe: { httpGet: { path: '/health', port: 'http' }, periodSeconds: 1 },
+      };
+      const { metadata, spec } = podTemplate(name, [container], {
+        annotations: OPTED_IN,
+        spec: { restartPolicy: 'Never', terminationGracePeriodSeconds: graceSeconds },
+      });
+      const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name, ...metadata }, spec };
+      const client = `streams-of-${name}`;
+      await kubectl.apply([manifestConfigMap(name, manifestOf(name)), pod]);
+      await kubectl.run('wait', '--for=condition=Ready', `pod/${name}`, '--timeout=60s');
+      const { status } = await kubectl.get<PodObject>('pod', name);
+      await kubectl.apply([clientPod(client, ['stream-client.ts', `${status.podIP}:4000`])]);
+      await begun<Streams>(client);
+      await deletePod(name);
+      const ended = await endOf(name);
+      const exitOf = (statuses: readonly ContainerEnd[] | undefined) =>
+        statuses?.map((each) => each.state.terminated?.exitCode);
+      expect(exitOf(ended.status.containerStatuses)).toEqual([exitCode]);
+      expect(exitOf(ended.status.initContainerStatuses)).toEqual([0]);
+      // 1006: the connection ended without a close frame.
+      expect(await resultOf<Streams>(client)).toMatchObject({ stream: 'cut', closeCode: 1006 });
+    },
+    150_000,
+  );
 });

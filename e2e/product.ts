@@ -1,13 +1,15 @@
 // The product as the suites install it.
 import { join } from 'node:path';
 import type { Cluster } from './cluster/cluster.ts';
-import { kubectlOf } from './kubectl.ts';
+import { eventually, kubectlOf } from './kubectl.ts';
 
 export const CHART = join(import.meta.dirname, '../helm/agent-compliance');
 export const RELEASE = 'platform';
 export const SYSTEM_NAMESPACE = 'platform-system';
 /** The shortest interval: what breaks shows soonest. */
 export const HEARTBEAT_SECONDS = 10;
+/** The chart's default. */
+const INJECTORS = 2;
 export const ADMIN_KEY = 'an-admin-key-for-this-suite-only';
 
 /** Chart values that name the images the cluster can run. */
@@ -27,7 +29,8 @@ export function valuesFor(cluster: Cluster): Record<string, unknown> {
 }
 
 /**
- * Installs the chart and waits until it is up; with `values` beyond those of `valuesFor` it changes an installation.
+ * Installs the chart and waits until it is up; with `values` beyond those of `valuesFor` it changes an installation, and
+ * waits until no injector of before is left: for some seconds more it answers on connections that it has.
  * Throws with what the namespace shows. Returns how long it took, in milliseconds.
  */
 export async function installProduct(
@@ -50,8 +53,14 @@ export async function installProduct(
     timeoutMs: 180_000,
   });
   const tookMs = performance.now() - started;
-  if (result.code === 0) return tookMs;
   const system = kubectlOf(cluster, SYSTEM_NAMESPACE);
+  if (result.code === 0) {
+    const injectors = () =>
+      system.run('get', 'pods', '-l', 'app.kubernetes.io/component=webhook', '-o', 'name');
+    const isAlone = (pods: string) => pods.trim().split('\n').length === INJECTORS;
+    await eventually('the end of the injectors of before', 60_000, injectors, isAlone);
+    return tookMs;
+  }
   const logs = ['--all-containers', '--prefix', '-l', 'app.kubernetes.io/name=agent-compliance', '--tail=50'];
   throw new Error(
     `${result.stderr}\n${await system.run('get', 'pods,events')}\n${await system.run('logs', ...logs)}`,
