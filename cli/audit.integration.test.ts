@@ -137,8 +137,10 @@ async function onTerminal(env: Record<string, string>): Promise<string> {
   'colours show on a terminal, unless NO_COLOR says no',
   async () => {
     expect(await onTerminal({})).toContain('\u001b[33m 70/100 C\u001b[39m');
-    const plain = await onTerminal({ NO_COLOR: '1' });
-    expect(plain).toContain('  declared  70/100 C ');
-    expect(plain).not.toContain('\u001b[3');
+    for (const env of [{ NO_COLOR: '1' }, { TERM: 'dumb' }]) {
+      const plain = await onTerminal(env);
+      expect(plain).toContain('  declared  70/100 C ');
+      expect(plain).not.toContain('\u001b[3');
+    }
   },
 );

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -124,4 +124,17 @@ describe('the built platform command', () => {
     await new Promise((resolve) => shell.once('close', resolve));
     expect(errors).toBe('');
   });
+
+  (existsSync('/dev/full') ? test : test.skip)(
+    'says that a full disk takes no output, and fails',
+    async () => {
+      const command = `"$NODE" "$BUNDLE" validate good.yaml > /dev/full`;
+      const env = { PATH: process.env['PATH'], NODE: process.execPath, BUNDLE: COMMAND_BUNDLE };
+      const shell = spawn('sh', ['-c', command], { cwd, env, stdio: ['ignore', 'ignore', 'pipe'] });
+      let errors = '';
+      shell.stderr.on('data', (chunk: Buffer) => (errors += chunk.toString()));
+      const exitCode = await new Promise((resolve) => shell.once('close', resolve));
+      expect([errors, exitCode]).toEqual(['standard output cannot be written: the disk is full\n', 1]);
+    },
+  );
 });

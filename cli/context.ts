@@ -6,7 +6,7 @@ export interface CliContext {
   /** Folder that relative paths start from. */
   cwd: string;
   now: () => Date;
-  /** Whether standard output shows colours: a terminal, and NO_COLOR is not set. */
+  /** Whether standard output shows colours: a terminal that has them, and NO_COLOR is not set. */
   color: boolean;
   /** Asks the person at the terminal; null: there is nobody to ask. */
   ask: Ask | null;

@@ -1,6 +1,7 @@
 import { createInterface } from 'node:readline/promises';
 import { buffer } from 'node:stream/consumers';
 import type { Ask } from './context.ts';
+import { fileFailure } from './file-failure.ts';
 import { runCommandLine } from './program.ts';
 
 /** Asks on the terminal; an ended input (Ctrl-D) rejects. */
@@ -20,14 +21,17 @@ const ask: Ask = async (question, fallback) => {
 async function main(): Promise<void> {
   // A reader that has seen enough (head) closes the pipe; that is no failure of this program.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error;
+    if (error.code === 'EPIPE') return;
+    process.exitCode = 1;
+    process.stderr.write(`standard output cannot be written: ${fileFailure(error, {})}\n`);
   });
+  process.stderr.on('error', () => undefined);
   const isTerminal = process.stdout.isTTY && process.stdin.isTTY;
   const { output, errors, exitCode } = await runCommandLine(process.argv.slice(2), {
     env: process.env,
     cwd: process.cwd(),
     now: () => new Date(),
-    color: process.stdout.isTTY && !process.env['NO_COLOR'],
+    color: process.stdout.isTTY && !process.env['NO_COLOR'] && process.env['TERM'] !== 'dumb',
     ask: isTerminal ? ask : null,
     stdin: () => buffer(process.stdin),
   });

@@ -1,4 +1,4 @@
-import { InvalidArgumentError } from 'commander';
+import { InvalidArgumentError, type Command } from 'commander';
 
 /** The value of an option that is an address. */
 export function httpUrl(value: string): URL {
@@ -6,4 +6,22 @@ export function httpUrl(value: string): URL {
   if (url === null || !['http:', 'https:'].includes(url.protocol) || url.search !== '' || url.hash !== '')
     throw new InvalidArgumentError('It is a URL that begins with http:// or https://, without a query.');
   return url;
+}
+
+/** What is typed as "$FILE" is empty where the variable is not set; no value that a command takes may be. */
+export function refuseEmptyValues(command: Command): void {
+  for (const option of command.options)
+    if (option.required && option.parseArg === undefined) option.argParser(notEmpty);
+  for (const argument of command.registeredArguments)
+    if (argument.variadic)
+      argument.argParser((value: string, previous: string[] | undefined) => [
+        ...(previous ?? []),
+        notEmpty(value),
+      ]);
+    else argument.argParser<string>(notEmpty);
+}
+
+function notEmpty(value: string): string {
+  if (value === '') throw new InvalidArgumentError('It is empty.');
+  return value;
 }

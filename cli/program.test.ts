@@ -19,9 +19,9 @@ beforeEach(() => {
 
 afterEach(() => rmSync(cwd, { recursive: true, force: true }));
 
-function platform(args: string, context: Partial<CliContext> = {}): Promise<Rendered> {
+function platform(args: string | readonly string[], context: Partial<CliContext> = {}): Promise<Rendered> {
   const now = () => new Date('2026-01-02T03:04:05Z');
-  const words = args.split(' ').filter((word) => word !== '');
+  const words = typeof args === 'string' ? args.split(' ').filter((word) => word !== '') : args;
   return runCommandLine(words, { env: {}, cwd, now, color: false, ask: null, ...context });
 }
 
@@ -86,6 +86,18 @@ describe('platform', () => {
       errors: `${message}\n(${advice})\n`,
       exitCode: 1,
     });
+  });
+
+  test.each([
+    [['validate', ''], "command-argument value '' is invalid for argument 'file'. It is empty."],
+    [['init', ''], "command-argument value '' is invalid for argument 'dir'. It is empty."],
+    [['inject', 'a.yaml', ''], "command-argument value '' is invalid for argument 'paths'. It is empty."],
+    [['audit', 'a', '--output', ''], "option '--output <file>' argument '' is invalid. It is empty."],
+    [['generate-policy', 'a', '--out', ''], "option '--out <dir>' argument '' is invalid. It is empty."],
+    [['register', 'a', '--out-file='], "option '--out-file <file>' argument '' is invalid. It is empty."],
+  ])('a variable that is not set leaves an empty word, which is refused: %j', async (words, message) => {
+    const { output, errors, exitCode } = await platform(words);
+    expect([output, errors.split('\n')[0], exitCode]).toEqual(['', `error: ${message}`, 1]);
   });
 
   test('a wrong command line with --json still gives JSON', async () => {

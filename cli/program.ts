@@ -9,6 +9,7 @@ import { init } from './commands/init.ts';
 import { renderSchema, renderValidation } from './commands/validate.ts';
 import type { CliContext } from './context.ts';
 import { load } from './load.ts';
+import { refuseEmptyValues } from './option-values.ts';
 import { json, type Rendered } from './rendered.ts';
 
 /** Runs one command line. Every outcome, help and usage errors too, is returned; nothing is written from in here. */
@@ -67,8 +68,10 @@ function createProgram(context: CliContext, finish: (rendered: Rendered) => void
   addRegister(program, context, finish);
   addInject(program, context, finish);
   addUninject(program, context, finish);
-  for (const command of program.commands)
+  for (const command of program.commands) {
     command.showHelpAfterError(`(platform ${command.name()} --help shows what it takes)`);
+    refuseEmptyValues(command);
+  }
   return program;
 }
 
@@ -81,7 +84,7 @@ Examples:
   $ platform generate-policy agent.yaml --out policy/my-agent
 
 Exit codes: 0 as asked; 1 a problem was found, or the command line is wrong.
-Colours show on a terminal only; NO_COLOR=1 turns them off.`;
+Colours show on a terminal only; NO_COLOR=1 or TERM=dumb turns them off.`;
 
 function addValidate(program: Command, context: CliContext, finish: (rendered: Rendered) => void): void {
   program
