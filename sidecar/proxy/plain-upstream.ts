@@ -69,6 +69,8 @@ class PlainExchange {
 
   start(request: UpstreamRequest, timeoutMs: number | null): void {
     const outgoing = this.#outgoing;
+    // Header lines of the answer beyond Node's limit would be dropped without a word; their size is limited anyway.
+    outgoing.maxHeadersCount = 0;
     outgoing.on('response', (incoming) => this.#receive(incoming));
     outgoing.on('information', ({ statusCode, rawHeaders }) =>
       this.#handler.onInformation(statusCode, rawHeaders),

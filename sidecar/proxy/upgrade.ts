@@ -61,10 +61,7 @@ export function createUpgrader(context: ProxyContext, { url, timeoutMs }: Upstre
   proxy.on('proxyReqWs', (outgoing, request) => {
     const passage = passages.get(request);
     if (passage === undefined) return;
-    // The library ends the agent's side only once it has switched protocols.
-    passage.client.once('close', () => outgoing.destroy());
-    if (timeoutMs !== null) limitWait(outgoing, passage, timeoutMs);
-    noteConnection(outgoing, passage);
+    prepare(outgoing, passage, timeoutMs);
     outgoing.on('upgrade', (answer, agent, head: Buffer) => {
       context.outages.ended();
       passage.agent = agent;
@@ -193,6 +190,15 @@ function letGo(client: Socket): void {
   client.once('close', () => clearTimeout(cut));
   // After the library has taken its pipe away, which pauses the client.
   setImmediate(() => client.resume());
+}
+
+function prepare(outgoing: ClientRequest, passage: Passage, timeoutMs: number | null): void {
+  // Node would drop the answer's header lines beyond a limit without a word.
+  outgoing.maxHeadersCount = 0;
+  // The library ends the agent's side only once it has switched protocols.
+  passage.client.once('close', () => outgoing.destroy());
+  if (timeoutMs !== null) limitWait(outgoing, passage, timeoutMs);
+  noteConnection(outgoing, passage);
 }
 
 function noteConnection(outgoing: ClientRequest, passage: Passage): void {

@@ -79,6 +79,21 @@ describe('an answer that announces trailers where none can be', () => {
   });
 });
 
+describe('of an answer with thousands of header lines none is lost', () => {
+  test.each([
+    ['to a request that streams', CHUNKED],
+    ['to any other request', GET],
+    ['to an upgrade', GET.replace('close', 'Upgrade\r\nUpgrade: websocket')],
+  ])('%s', async (_title, request) => {
+    await startSaying(
+      `HTTP/1.1 200 OK\r\n${'a:b\r\n'.repeat(2_500)}X-Last: 1\r\nContent-Length: 2\r\n\r\nok`,
+    );
+    const text = await askRaw(rig.port, request);
+    expect(text).toContain('\r\nX-Last: 1\r\n');
+    expect(text.match(/^a: b\r$/gm)).toHaveLength(2_500);
+  });
+});
+
 test('an answer in the agent’s place has its own reason, and to HEAD no body', async () => {
   await startSaying('HTTP/1.1 099 Odd\r\nContent-Length: 0\r\n\r\n');
   const text = await askRaw(rig.port, GET.replace('GET', 'HEAD'));
