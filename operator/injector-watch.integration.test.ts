@@ -194,10 +194,14 @@ interface Happening {
     // Not its readiness: a restart of the operator heals no injector.
     expect((await fetch(`http://127.0.0.1:${operator?.port}/readyz`)).status).toBe(200);
     namespace = SYSTEM;
-    const [found] = await until('its Event', async () => {
-      const events = await told('CanaryFailed');
-      return events.length > 0 && events;
-    });
+    const [found] = await until(
+      'its Event',
+      async () => {
+        const events = await told('CanaryFailed');
+        return events.length > 0 && events;
+      },
+      60_000,
+    );
     expect(found).toMatchObject({
       regarding: { kind: 'Deployment', name: 'agent-compliance-webhook' },
       type: 'Warning',
@@ -207,7 +211,7 @@ interface Happening {
     await until('a canary that passes again', () => metric('platform_operator_canary_passing 1'));
     await until('its Event', async () => (await told('CanaryPassed')).length > 0);
     expect(await kubectl(['-n', 'platform-canary', 'get', 'pods', '-o', 'name'])).toBe('');
-  }, 90_000);
+  }, 150_000);
 
   test.each([
     ['another log level', { SIDECAR_LOG_LEVEL: 'debug' }, 'other-version'],

@@ -3,7 +3,18 @@ import type { EventNote } from '../../kube/events.ts';
 
 /** What is worth an Event in the step from one state of an observation to the next. */
 export function notesOf(before: AgentObservation, after: AgentObservation): EventNote[] {
-  return [phaseNote(before, after), gradeNote(before, after)].filter((note) => note !== null);
+  return [phaseNote(before, after), gradeNote(before, after)]
+    .filter((note) => note !== null)
+    .flatMap((note) => [note, ...ownerNotes(after, { ...note, reason: `Agent${note.reason}` })]);
+}
+
+/** The same for the workload that the observation belongs to, where people look first; none for an agent elsewhere. */
+export function ownerNotes(observation: AgentObservation, note: Omit<EventNote, 'regarding'>): EventNote[] {
+  const { namespace, ownerReferences = [] } = observation.metadata;
+  return ownerReferences.slice(0, 1).map(({ apiVersion, kind, name, uid }) => ({
+    ...note,
+    regarding: { apiVersion, kind, name, uid, namespace },
+  }));
 }
 
 /** What every Event about an observation points at. */

@@ -17,7 +17,7 @@ import type { StatusWriter } from '../../kube/status-writer.ts';
 import type { Pod, Service } from '../../kube/types.ts';
 import type { Again } from '../../kube/work-queue.ts';
 import { hasEnded, hasSidecar, isLive } from './agent-pods.ts';
-import { regarding } from './changes.ts';
+import { ownerNotes, regarding } from './changes.ts';
 import { OWN_CONDITIONS, ownConditions, type Sighting } from './conditions.ts';
 import { agentWorkloadFirst, desiredObservation, isAsDesired } from './desired.ts';
 import { createOwnerReader, type OwnerReader, type WorkloadRef } from './owner-chain.ts';
@@ -132,14 +132,14 @@ async function apply(
     kind,
     workload: name,
   });
-  if (answer.ok && answer.status === 201)
-    events.record({
-      regarding: regarding(observation),
-      type: 'Normal',
-      reason: 'Observed',
-      action: 'Create',
-      note: `observes ${kind} ${name}, which runs with the sidecar`,
-    });
+  if (answer.ok && answer.status === 201) {
+    const normal = { type: 'Normal' as const, action: 'Create' };
+    const note = `observes ${kind} ${name}, which runs with the sidecar`;
+    events.record({ ...normal, regarding: regarding(observation), reason: 'Observed', note });
+    const injected = `its pods run with the sidecar; AgentObservation ${agent} shows what it finds`;
+    for (const each of ownerNotes(observation, { ...normal, reason: 'Injected', note: injected }))
+      events.record(each);
+  }
   return observation;
 }
 

@@ -56,10 +56,13 @@ export interface Canary {
 const APART_MS = 250;
 /** After a finding, until it is over. */
 const RECHECK_MS = 2_000;
-/** How long a finding lasts until it is one: an upgrade, and an exchange of authorities, pass by themselves. */
+/**
+ * How long a finding lasts until it is told: a new installation, an upgrade and an exchange of authorities pass by
+ * themselves. Metrics show it at once.
+ */
 const PATIENCE_MS: Record<Exclude<Outcome, 'passed'>, number> = {
-  'no-answer': RECHECK_MS / 2,
-  refused: RECHECK_MS / 2,
+  'no-answer': 30_000,
+  refused: 30_000,
   differs: 30_000,
   'other-version': 300_000,
   'other-authority': 60_000,
