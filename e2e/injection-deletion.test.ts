@@ -244,12 +244,12 @@ describe('an agent that ends at once', () => {
   }, 150_000);
 
   test.each([
-    ['ends in the middle of a stream', 'abrupt', ENDS_AT_ONCE(3), 30, 3],
+    { name: 'abrupt', how: 'ends', program: ENDS_AT_ONCE(3), graceSeconds: 30, exitCode: 3 },
     // The sidecar has the two seconds that the kubelet adds.
-    ['has to be killed in the middle of a stream', 'stubborn', AGENT_PROGRAM, 2, 137],
+    { name: 'stubborn', how: 'has to be killed', program: AGENT_PROGRAM, graceSeconds: 2, exitCode: 137 },
   ])(
-    'that %s: the client sees the cut, and the sidecar ends with 0 all the same',
-    async (_how, name, program, graceSeconds, exitCode) => {
+    'that $how in the middle of a stream: the client sees the cut, and the sidecar ends with 0 all the same',
+    async ({ name, program, graceSeconds, exitCode }) => {
       const container = {
         ...programContainer('agent', cluster.imageRef('example-agents'), ['-e', program]),
         ports: [{ name: 'http', containerPort: 8000 }],
