@@ -50,6 +50,26 @@ describe.each([
   });
 });
 
+test.each([
+  ['a request without a body', GET, 'HTTP/1.0 200 OK\r\n\r\n'],
+  ['a request in chunks', CHUNKS, 'HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n'],
+  ['a request without a body', GET, HEAD.replace('Tr', 'Connection: close\r\nTr') + '5\r\n'],
+])('to %s an agent that resets its connection in its answer cuts it', async (_title, request, head) => {
+  rig = await startRawRig((socket) => {
+    socket.on('data', () => {
+      socket.write(`${head}hello`);
+      setTimeout(() => socket.resetAndDestroy(), 50);
+    });
+  });
+  const { text } = await listen(request);
+  expect(text).toMatch(/hello(?:\r\n)?$/);
+  expect(await completedEntry(rig)).toMatchObject({
+    statusCode: 200,
+    upstreamFailure: 'broken',
+    aborted: true,
+  });
+});
+
 test('the answer to a request behind another breaks off in its own place', async () => {
   let answerFirst = (): void => undefined;
   rig = await startRawRig((socket) => {

@@ -8,6 +8,8 @@ const { kParser } = symbols;
 interface Parser {
   /** The reason phrase so far. */
   statusText: string;
+  /** Of the answer that is being read. */
+  shouldKeepAlive: boolean;
   onStatus(bytes: Buffer): number;
   onHeadersComplete(status: number, upgrade: boolean, shouldKeepAlive: boolean): number;
 }
@@ -16,9 +18,9 @@ interface Parser {
 const UNASKED_CONTINUE = 199;
 
 /**
- * Two things that undici's parser does otherwise than RFC 9112 and RFC 9110 section 15.2 want of a proxy: of a reason
- * phrase that comes in two segments it keeps the second one, and an agent that says 100 without being asked breaks the
- * connection. Call it once undici has taken the socket; throws when undici no longer has that parser.
+ * Three things that undici's parser does otherwise than RFC 9112 and RFC 9110 section 15.2 want of a proxy: of a reason
+ * phrase that comes in two segments it keeps the second one, an agent that says 100 without being asked breaks the
+ * connection, and a reset is taken for the end of an answer that ends with its connection. Call it once undici has taken the socket; throws when undici no longer has that parser.
  */
 export function mendParser(socket: Socket): void {
   const parser = (socket as Socket & { [kParser]?: Parser | null })[kParser];
@@ -31,4 +33,6 @@ export function mendParser(socket: Socket): void {
   };
   parser.onHeadersComplete = (status, upgrade, shouldKeepAlive) =>
     completeHeaders(status === 100 ? UNASKED_CONTINUE : status, upgrade, shouldKeepAlive);
+  // Only of an answer that leaves its connection open undici believes that a reset has cut it.
+  socket.prependListener('error', () => (parser.shouldKeepAlive = true));
 }
