@@ -1,0 +1,112 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { aManifest, someFacts } from '../../testing/facts.ts';
+import type { Facts, HttpAnswer } from '../facts/facts.ts';
+import type { CheckStatus } from '../health/health.ts';
+import { assess } from './assess.ts';
+
+/** What the contract says of the score, row by row, found by its words. */
+
+const PII = { guardrails: { input: [{ type: 'pii-detector' as const }] } };
+const MODEL = 'model:openai/gpt-4o';
+const NO_ANSWER: HttpAnswer = { answered: false, reason: 'connection refused' };
+
+const verdict = (spec: object, facts: Partial<Facts>): [number, string, string[]] => {
+  const { score, grade, issues } = assess(aManifest(spec), someFacts(facts));
+  return [score, grade, issues.map(({ severity, property }) => `${severity} ${property}`)];
+};
+
+describe('Scoring (manifest-static)', () => {
+  test.each<[string, Partial<Facts>, number, string, string[]]>([
+    ['the score starts at 100', {}, 100, 'A', []],
+    [
+      '20 points are deducted for healthcheckable: GET /health gets no answer',
+      { health: NO_ANSWER },
+      80,
+      'B',
+      ['high healthcheckable'],
+    ],
+    [
+      '10 for discoverable: GET /capabilities gets no answer',
+      { capabilities: NO_ANSWER },
+      90,
+      'A',
+      ['medium discoverable'],
+    ],
+    [
+      'Maximum score without those endpoints is 70 (grade C)',
+      { health: NO_ANSWER, capabilities: NO_ANSWER },
+      70,
+      'C',
+      ['high healthcheckable', 'medium discoverable'],
+    ],
+  ])('%s', (_words, facts, ...expected) => {
+    expect(verdict(PII, facts)).toEqual(expected);
+  });
+
+  const someAnswer = fc.option(
+    fc.oneof(
+      fc.constant(NO_ANSWER),
+      fc
+        .integer({ min: 100, max: 599 })
+        .map((status): HttpAnswer => ({ answered: true, status, latencyMs: 1 })),
+    ),
+  );
+  const someSpec = fc.record(
+    {
+      guardrails: fc.constant(PII.guardrails),
+      evaluation: fc.constant({ datasets: [{ name: 'golden', path: 'golden.jsonl' }] }),
+      tools: fc.array(fc.constant({ name: 'search' }), { maxLength: 1 }),
+      requires: fc.constant({ envVars: ['DB'], services: [{ name: 'db', address: 'db:1' }] }),
+    },
+    { requiredKeys: [] },
+  );
+
+  test('Grade F is reachable only in agent-sdk mode', () => {
+    fc.assert(
+      fc.property(someSpec, someAnswer, someAnswer, (spec, health, capabilities) => {
+        expect(verdict(spec, { health, capabilities })[1]).not.toBe('F');
+      }),
+    );
+    const checks = [
+      { id: MODEL, status: 'fail', category: 'model', severity: 'error' } as const,
+      { id: 'env:DB', status: 'fail', category: 'env', severity: 'error' } as const,
+      { id: 'service:db', status: 'fail', category: 'service', severity: 'warning' } as const,
+    ];
+    expect(verdict({}, { agentReport: { checks } }).slice(0, 2)).toEqual([20, 'F']);
+  });
+
+  test('Manifest-static score ceiling: 70, whatever the manifest says, without those endpoints', () => {
+    fc.assert(
+      fc.property(someSpec, (spec) => {
+        expect(verdict(spec, { health: NO_ANSWER, capabilities: NO_ANSWER })[0]).toBeLessThanOrEqual(70);
+      }),
+    );
+  });
+});
+
+describe('Model check to issue mapping (agent-sdk mode)', () => {
+  test.each<[CheckStatus, string, string[]]>([
+    ['fail', 'severity critical (key set, endpoint unreachable)', ['critical model.apiKey']],
+    ['skip', 'high (key variable unset)', ['high model.apiKey']],
+    ['pass', 'no issue', []],
+  ])('%s gives %s', (status, _words, issues) => {
+    const checks = [{ id: MODEL, status, category: 'model', severity: 'error' } as const];
+    expect(verdict(PII, { agentReport: { checks } })[2]).toEqual(issues);
+  });
+});
+
+test('Agents graded D or F have a non-empty issues array; every issue has property, severity and a description', () => {
+  const { grade, issues } = assess(
+    aManifest({ evaluation: { datasets: [{ name: 'golden', path: 'golden.jsonl' }] } }),
+    someFacts({ health: NO_ANSWER, capabilities: NO_ANSWER }),
+  );
+  expect([grade, issues.length]).toEqual(['D', 4]);
+  for (const issue of issues)
+    expect(issue).toEqual({
+      property: expect.stringMatching(/./),
+      severity: expect.stringMatching(/^(critical|high|medium|low)$/),
+      description: expect.stringMatching(/./),
+      recommendation: expect.stringMatching(/./),
+    });
+});
