@@ -11,6 +11,9 @@ const common = {
 export default {
   testTimeout: 20_000,
   maxWorkers: 2,
+  // Modules of a test file stay in a worker's memory after it (V8 keeps contexts that ran ES modules). At a gigabyte or
+  // more the worker takes longer to end than the half second that Jest gives it, and Jest then warns of a leak in the tests.
+  workerIdleMemoryLimit: '400MB',
   projects: [
     {
       ...common,
