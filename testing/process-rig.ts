@@ -40,10 +40,19 @@ export class ProcessRig {
   }
 
   /** Starts `dist/<part>/main.js` and waits until a URL answers 2xx, or until its output says that it is ready. */
-  async start(part: string, ready: string | RegExp, env: Record<string, string>): Promise<RunningPart> {
+  start(part: string, ready: string | RegExp, env: Record<string, string>): Promise<RunningPart> {
     const bundle = join(ROOT, 'dist', part, 'main.js');
     if (!existsSync(bundle)) throw new Error(`dist/${part}/main.js is not there: run npm run build`);
-    const child = spawn(process.execPath, [bundle], {
+    return this.startProgram(bundle, ready, env);
+  }
+
+  /** Starts any Node.js program in the same way. */
+  async startProgram(
+    file: string,
+    ready: string | RegExp,
+    env: Record<string, string>,
+  ): Promise<RunningPart> {
+    const child = spawn(process.execPath, [file], {
       env: { LOG_FORMAT: 'text', ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
@@ -52,7 +61,7 @@ export class ProcessRig {
     const deadline = Date.now() + START_MS;
     while (!(await (typeof ready === 'string' ? isOk(ready) : ready.test(started.output())))) {
       if (child.exitCode !== null || child.signalCode !== null || Date.now() > deadline)
-        throw new Error(`${part} is not ready (${String(ready)}):\n${started.output()}`);
+        throw new Error(`${file} is not ready (${String(ready)}):\n${started.output()}`);
       await sleep(50);
     }
     return started;

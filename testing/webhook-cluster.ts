@@ -9,6 +9,7 @@ import type { Pod } from '../core/injection/pod.ts';
 import { createKubeClient, type KubeAnswer, type KubeClient } from '../kube/client.ts';
 import { loadClusterAccess } from '../kube/cluster-access.ts';
 import { clusterBinary } from './cluster-binary.ts';
+import { optedInPod } from './pods.ts';
 
 const NAMESPACE = 'platform-system';
 const CONFIGURATION = '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/agent-compliance';
@@ -95,7 +96,7 @@ export class WebhookCluster {
   }
 
   /** The API server asks on this port of the machine from now on; resolves when a pod that opts in is admitted. */
-  async pointTo(port: number, probe: Pod): Promise<void> {
+  async pointTo(port: number, probe = optedInPod()): Promise<void> {
     const hasService = (await this.#clientConfig()).service !== undefined;
     await this.#patch(CONFIGURATION, [
       ...(hasService ? [{ op: 'remove', path: '/webhooks/0/clientConfig/service' }] : []),

@@ -162,6 +162,16 @@ test('a whole rotation never shows a leaf that the bundle of the moment, or of t
   expect(isTrusted(state.leaf, first)).toBe(true);
 });
 
+test('an authority that ends within days, as after a year of sleep, still gives a leaf and is exchanged', async () => {
+  const { state: old } = await advance(EMPTY, at(START));
+  const now = days(3650 - 10);
+  const { state, steps } = await advance(old, at(now, trustBundle(old)));
+  expect(steps).toEqual(['prepare-next', 'issue-leaf']);
+  const { state: next, steps: then } = await advance(state, at(now, trustBundle(state)));
+  expect(then).toEqual(['promote-next', 'issue-leaf']);
+  expect(isTrusted(next.leaf, trustBundle(state))).toBe(true);
+});
+
 test('an authority that was lost is trusted on beside the new one, since its leaves are still served', async () => {
   const [lost, ended] = await Promise.all(
     [10, 1].map((count) => issueAuthority({ now: START, days: count })),

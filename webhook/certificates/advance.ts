@@ -82,10 +82,13 @@ export function isGoodLeaf(
 ): boolean {
   if (leaf === null || state.authority === null) return false;
   const certificate = new X509Certificate(leaf.cert);
+  const authority = new X509Certificate(state.authority.cert);
+  // Of an authority that ends soon none can be had that lasts longer.
+  const isLongest = certificate.validToDate >= authority.validToDate && remainingDays(leaf.cert, now) > 0;
   return (
-    certificate.verify(new X509Certificate(state.authority.cert).publicKey) &&
+    certificate.verify(authority.publicKey) &&
     leaf.cert === certificate.toString() + usableCross(state, now) &&
-    remainingDays(leaf.cert, now) > timing.leafRenewDays &&
+    (isLongest || remainingDays(leaf.cert, now) > timing.leafRenewDays) &&
     hosts.every((host) => certificate.subjectAltName?.split(/, /).some((name) => name.endsWith(`:${host}`)))
   );
 }

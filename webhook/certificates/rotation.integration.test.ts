@@ -64,7 +64,7 @@ const LOOK_MS = 50;
     folder = await mkdtemp(join(tmpdir(), 'rotation-'));
     await mountControlPlaneSecret();
     await serveControlPlane();
-    await cluster.pointTo(service.port, optedInPod());
+    await cluster.pointTo(service.port);
   }, 60_000);
 
   afterAll(async () => {

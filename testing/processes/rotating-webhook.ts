@@ -1,0 +1,15 @@
+// The webhook with authorities that are old at once: every one is exchanged as soon as the one before it has settled.
+import { runProcess } from '../../runtime/run-process.ts';
+import { TIMING } from '../../webhook/certificates/advance.ts';
+import { readConfig } from '../../webhook/config.ts';
+import { startWebhook } from '../../webhook/start.ts';
+
+const timing = { ...TIMING, authorityDays: 10, authorityRenewDays: 5000, leafDays: 5, leafRenewDays: 1 };
+const options = { timing: { ...timing, settleMs: 400 }, everyMs: 50 };
+
+void runProcess({
+  part: 'webhook',
+  env: process.env,
+  readConfig,
+  start: (config, logger, signal) => startWebhook(config, logger, signal, options),
+});
