@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { ChildServer } from './child-server.ts';
 import { TestServers } from './sockets.ts';
 
 /** Where scripts/debian-servers.sh unpacks (it has the same default). */
@@ -158,26 +158,15 @@ async function run(
   const { command, leading, env } = debianServer(name);
   const flags = await argumentsOf(folder, port);
   const child = spawn(command, [...leading, ...flags], { env, stdio: ['ignore', 'pipe', 'pipe'] });
-  let log = '';
-  for (const stream of [child.stdout, child.stderr])
-    stream.setEncoding('utf8').on('data', (text: string) => (log = (log + text).slice(-10_000)));
-  const ended = new Promise<void>((resolve) => {
-    child.once('error', (error) => {
-      log += error.message;
-      resolve();
-    });
-    child.once('exit', () => resolve());
-  });
+  const server = new ChildServer(child);
   const close = async (): Promise<void> => {
-    await end(child, ended);
+    await end(child, server.ended);
     await rm(folder, { recursive: true, force: true });
   };
-  for (let tries = 0; tries < 400 && child.exitCode === null && child.pid !== undefined; tries++) {
-    if (await accepts(port)) return { port, pid: child.pid, folder, close };
-    await sleep(50);
-  }
+  const pid = await server.untilUp(() => accepts(port));
+  if (pid !== null) return { port, pid, folder, close };
   await close();
-  throw new Error(`${name} did not come up: ${log}`);
+  throw server.failure(name);
 }
 
 /** SIGINT is PostgreSQL's fast shutdown, in which it ends its children too; the others end on it as well. */

@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Manifest } from '../core/manifest/manifest.ts';
 import { policyFilesOf } from '../core/policy/generate.ts';
 import { whyNoControlPlane } from '../e2e/cluster/control.ts';
+import { ChildServer } from './child-server.ts';
 import { clusterBinary } from './cluster-binary.ts';
 import { TestServers } from './sockets.ts';
 
@@ -45,26 +45,16 @@ export async function startOpa(folders: readonly string[], port?: number): Promi
   const child = spawn(clusterBinary('opa'), ['run', ...flags, '--skip-version-check', ...folders], {
     stdio: ['ignore', 'ignore', 'pipe'],
   });
-  let log = '';
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (log += text));
-  const ended = new Promise<void>((resolve) => {
-    child.once('error', (error) => {
-      log += error.message;
-      resolve();
-    });
-    child.once('exit', () => resolve());
-  });
+  const server = new ChildServer(child);
   const close = async (): Promise<void> => {
     child.kill('SIGKILL');
-    await ended;
+    await server.ended;
   };
   const url = `http://${address}`;
-  for (let tries = 0; tries < 200 && child.exitCode === null && child.pid !== undefined; tries++) {
-    if (await answers(`${url}/health`)) return { url, pid: child.pid, close };
-    await sleep(50);
-  }
+  const pid = await server.untilUp(() => answers(`${url}/health`));
+  if (pid !== null) return { url, pid, close };
   await close();
-  throw new Error(`opa did not come up: ${log}`);
+  throw server.failure('opa');
 }
 
 async function answers(url: string): Promise<boolean> {
