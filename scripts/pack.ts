@@ -22,8 +22,18 @@ const FILES = {
   'CHANGELOG.md': 'CHANGELOG.md',
   ...Object.fromEntries(PROCESSES.map((part) => [`dist/${part}/main.js`, `dist/${part}/main.js`])),
 };
-/** Of package.json; whatever else is in it is for this repository alone. */
-const PUBLISHED_KEYS = ['name', 'version', 'description', 'license', 'type', 'engines', 'bin', 'exports'];
+/** Of package.json; whatever else is in it is for this repository alone. `typesVersions` is for compilers without `exports`. */
+const PUBLISHED_KEYS = [
+  'name',
+  'version',
+  'description',
+  'license',
+  'type',
+  'engines',
+  'bin',
+  'exports',
+  'typesVersions',
+];
 /** Native accelerators that `ws` tries to load, and does without. */
 const TRIED = new Set(['bufferutil', 'utf-8-validate']);
 

@@ -1,0 +1,138 @@
+import { execFile } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { linkPackages, makeConsumerProject, type ConsumerProject } from '../testing/consumer-project.ts';
+
+const run = promisify(execFile);
+const TSC = join(dirname(import.meta.dirname), 'node_modules/typescript/bin/tsc');
+
+let project: ConsumerProject;
+beforeAll(async () => {
+  project = await makeConsumerProject();
+  linkPackages(project, ['@types/node']);
+}, 120_000);
+afterAll(() => project?.remove());
+
+describe('the declarations of the published package', () => {
+  /** The compiler is slow where other suites run beside it. */
+  const COMPILING_MS = 90_000;
+  const OPTIONS = {
+    target: 'es2022',
+    module: 'nodenext',
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    noUncheckedIndexedAccess: true,
+    noEmit: true,
+    skipLibCheck: true,
+    types: ['node'],
+  };
+
+  /** What the compiler complains about in a program of one file; the place of each complaint without its column. */
+  async function complaints(extension: string, lines: readonly string[], options = {}): Promise<string[]> {
+    const file = `consumer.${extension}`;
+    const config = `tsconfig.${extension}.json`;
+    writeFileSync(join(project.folder, file), lines.join('\n'));
+    writeFileSync(
+      join(project.folder, config),
+      JSON.stringify({ compilerOptions: { ...OPTIONS, ...options }, files: [file] }),
+    );
+    const { stdout } = await run(process.execPath, [TSC, '-p', config, '--pretty', 'false'], {
+      cwd: project.folder,
+    }).catch((error: unknown) => error as { stdout: string });
+    return stdout
+      .split('\n')
+      .filter((line) => line.includes('error TS'))
+      .map((line) => line.replace(/\((\d+),\d+\): error (TS\d+): .*/s, ':$1 $2'));
+  }
+
+  const IMPORTS = {
+    mts: `import { createReporter, ManifestInputError, PolicyDeniedError, type HealthReport, type Manifest, type RequestBehavior } from 'agent-compliance/reporter';`,
+    cts: `import reporting = require('agent-compliance/reporter'); import { createReporter, ManifestInputError, PolicyDeniedError, type HealthReport, type Manifest, type RequestBehavior } from 'agent-compliance/reporter';`,
+  };
+  const USE = [
+    `import { createServer } from 'node:http';`,
+    `const manifest: Manifest = {`,
+    `  apiVersion: 'platform.io/v1', kind: 'PlatformAgent',`,
+    `  metadata: { name: 'shop', version: '1.0.0', description: 'Sells' },`,
+    `  spec: { model: { provider: 'openai', id: 'gpt', apiKey: '$env:KEY' } },`,
+    `};`,
+    `const reporter = createReporter({ manifest, tools: () => new Set(['search']), push: false });`,
+    `createServer((request, response) => { const done: boolean = reporter.handle(request, response); void done; });`,
+    `const report: Promise<HealthReport | null> = reporter.getReport();`,
+    `const tokens: number = reporter.getUsage().totalTokens;`,
+    `const problems = (error: unknown): readonly string[] => error instanceof ManifestInputError ? error.problems : [];`,
+    `const answer = async (request: Request): Promise<Response> => {`,
+    `  const behavior: RequestBehavior = reporter.behavior(request);`,
+    `  const told: boolean = behavior.guardrail('pii-detector', { blocked: false, score: 0.1 });`,
+    `  try { await reporter.checkPolicy({ guardrailsInvoked: ['pii-detector'], userConfirmed: told }); }`,
+    `  catch (error) { if (error instanceof PolicyDeniedError) return Response.json(error.violations); throw error; }`,
+    `  reporter.events.send('r-1', [{ type: 'tool', name: 'search', success: true }]);`,
+    `  const dropped: number = reporter.events.counts().dropped;`,
+    `  return new Response(String(dropped), { headers: behavior.headers() });`,
+    `};`,
+    `createServer((request, response) => { reporter.behavior(request, response).tool('search'); });`,
+    `export { report, tokens, problems, answer };`,
+  ];
+  const MISUSE = [
+    `const wrong = createReporter({ manifest: 'agent.json', refreshIntervalMs: '30s' });`,
+    `wrong.recordUsage('gpt', 1);`,
+    `const text: string = wrong.getUsage().totalTokens;`,
+    `wrong.getReport().then((found) => found.status);`,
+    `wrong.events.send('r-1', [{ type: 'wish' }]);`,
+    `wrong.checkPolicy({ guardrails: [] });`,
+    `export { text };`,
+  ];
+
+  test.each(['mts', 'cts'] as const)(
+    'fit a strict .%s program',
+    async (extension) => {
+      // The declarations themselves are held against the compiler too.
+      const options = { skipLibCheck: false };
+      expect(await complaints(extension, [IMPORTS[extension], ...USE], options)).toEqual([]);
+    },
+    COMPILING_MS,
+  );
+
+  test(
+    'fit a program whose bundler resolves its modules',
+    async () => {
+      const options = { module: 'esnext', moduleResolution: 'bundler' };
+      expect(await complaints('mts', [IMPORTS.mts, ...USE], options)).toEqual([]);
+    },
+    COMPILING_MS,
+  );
+
+  test(
+    'fit a program whose compiler knows no exports',
+    async () => {
+      const options = { module: 'commonjs', moduleResolution: 'node10', ignoreDeprecations: '6.0' };
+      const lines = [IMPORTS.mts, ...USE];
+      expect(await complaints('ts', lines, options)).toEqual([]);
+      // And they are looked at: without them every word would be any.
+      expect(await complaints('ts', [IMPORTS.mts, ...MISUSE], options)).toHaveLength(6);
+    },
+    COMPILING_MS,
+  );
+
+  test.each(['mts', 'cts'] as const)(
+    'refuse what is wrong in a .%s program',
+    async (extension) => {
+      expect(
+        await complaints(extension, [
+          `import { createReporter } from 'agent-compliance/reporter';`,
+          ...MISUSE,
+        ]),
+      ).toEqual([
+        `consumer.${extension}:2 TS2322`,
+        `consumer.${extension}:3 TS2554`,
+        `consumer.${extension}:4 TS2322`,
+        `consumer.${extension}:5 TS18047`,
+        `consumer.${extension}:6 TS2322`,
+        `consumer.${extension}:7 TS2353`,
+      ]);
+    },
+    COMPILING_MS,
+  );
+});
