@@ -644,9 +644,10 @@ describe('hostile text', () => {
 
   test('a file full of keys takes no quadratic time, and its problems are cut', () => {
     const keys = Array.from({ length: 60_000 }, (_, n) => `  key${n}: 1\n`).join('');
-    const started = performance.now();
+    const started = process.cpuUsage();
     const problems = problemsOf(manifestText(keys));
-    expect(performance.now() - started).toBeLessThan(15_000);
+    // Of the processor, so that a busy machine does not count.
+    expect(process.cpuUsage(started).user).toBeLessThan(15_000_000);
     expect(problems).toHaveLength(501);
     expect(problems.at(-1)?.message).toBe('and 59500 more problems');
   });
