@@ -142,6 +142,41 @@ describe('when one side goes, the other is told', () => {
 const handshake = (lines: string) =>
   `GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\n${lines}Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n`;
 
+test.each(['destroy', 'resetAndDestroy'] as const)(
+  'an agent that says more than its client reads is let go when the client leaves: %s',
+  async (leave) => {
+    let said = 0;
+    let isClosed = false;
+    rig = await startRawRig((socket) => {
+      const push = (): void => {
+        while (!socket.destroyed && socket.write(Buffer.alloc(65_536))) said += 65_536;
+      };
+      socket.once('data', () => {
+        socket.write('HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
+        push();
+      });
+      socket.on('drain', push).on('close', () => (isClosed = true));
+    });
+    const client = connect(rig.port, '127.0.0.1').on('error', () => undefined);
+    client.write(handshake('Upgrade: websocket\r\n'));
+    await once(client, 'readable');
+    await stillness(() => said);
+    client[leave]();
+    const start = Date.now();
+    while (!isClosed && Date.now() - start < 15_000) await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(isClosed).toBe(true);
+  },
+  30_000,
+);
+
+/** Resolves when the number has not grown for a while. */
+async function stillness(number: () => number): Promise<void> {
+  for (let last = -1; last !== number();) {
+    last = number();
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  }
+}
+
 describe('an upgrade is refused', () => {
   test.each([
     ['to two protocols', handshake('Upgrade: websocket, h2c\r\n')],

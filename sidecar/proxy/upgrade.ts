@@ -49,7 +49,7 @@ interface Passage {
 
 /** A client has nothing to say before the agent has switched. */
 const MAX_EARLY_BYTES = 65_536;
-/** How long a client has to take the last bytes of an agent that has gone. */
+/** How long a side has to take the last bytes of the other one that has gone. */
 const LINGER_MS = 5_000;
 
 export function createUpgrader(context: ProxyContext, { url, timeoutMs }: UpstreamOptions): Upgrader {
@@ -67,6 +67,7 @@ export function createUpgrader(context: ProxyContext, { url, timeoutMs }: Upstre
       passage.agent = agent;
       passage.atSwitch = { read: agent.bytesRead - head.length, written: agent.bytesWritten };
       agent.on('error', () => (passage.isCut = true)).once('close', () => letGo(passage.client));
+      passage.client.once('close', () => letGo(agent));
       passage.stopWatch();
       const pass = (headers: string[]): void => {
         // What the library writes to the client.
@@ -184,12 +185,16 @@ function withhold(outgoing: ClientRequest, own: readonly unknown[]): (...upgrade
   return (...upgrade) => theirs.forEach((each) => void Reflect.apply(each, outgoing, upgrade));
 }
 
-/** The agent has gone: nobody reads the client any more, so its end would never be heard, and the connection stay. */
-function letGo(client: Socket): void {
-  const cut = setTimeout(() => client.destroy(), LINGER_MS).unref();
-  client.once('close', () => clearTimeout(cut));
-  // After the library has taken its pipe away, which pauses the client.
-  setImmediate(() => client.resume());
+/**
+ * The other side has gone: nobody reads this one any more, so its end would never be heard, and what it says would hold it
+ * back; the connection would stay.
+ */
+function letGo(socket: Socket): void {
+  const cut = setTimeout(() => socket.destroy(), LINGER_MS).unref();
+  socket.once('close', () => clearTimeout(cut));
+  socket.end();
+  // After the library has taken its pipe away, which pauses it.
+  setImmediate(() => socket.resume());
 }
 
 function prepare(outgoing: ClientRequest, passage: Passage, timeoutMs: number | null): void {
