@@ -9,9 +9,11 @@ import { startControlPlane, whyNoControlPlane, type ControlPlane } from '../e2e/
 import { run } from '../e2e/cluster/run.ts';
 import { silentLogger } from '../runtime/logger.ts';
 import { clusterBinary } from '../testing/cluster-binary.ts';
+import { apiAudit, rightsOf } from '../testing/api-audit.ts';
 import { configOf } from '../testing/operator-config.ts';
 import { readConfig as readWebhookConfig } from '../webhook/config.ts';
 import { startWebhook, type Webhook } from '../webhook/start.ts';
+import { OPERATOR_PERMISSIONS } from './permissions.ts';
 import { startOperator, type Operator } from './start.ts';
 
 const SYSTEM = 'platform-system';
@@ -28,8 +30,11 @@ interface Happening {
   note: string;
 }
 
+const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node1' } };
+
 (whyNoControlPlane() ? describe.skip : describe)('what the operator does for the injector', () => {
   const scratch = mkdtempSync(join(tmpdir(), 'agent-compliance-injector-'));
+  const audit = apiAudit(scratch);
   let control: ControlPlane;
   let webhook: Webhook | null = null;
   let operator: Operator | null = null;
@@ -77,7 +82,9 @@ interface Happening {
   }
 
   beforeAll(async () => {
-    control = await startControlPlane({ controllers: true });
+    control = await startControlPlane({ controllers: true, apiServerArgs: audit.args });
+    // No kubelet stands behind it; a DaemonSet wants a pod for it all the same.
+    await kubectl(['create', '-f', '-'], JSON.stringify(node));
     await kubectl(['create', 'namespace', SYSTEM]);
     const chart = join(import.meta.dirname, '../helm/agent-compliance');
     const rendered = await run([
@@ -175,6 +182,8 @@ interface Happening {
     metadata: { name, ...template(annotations).metadata },
   });
   const selector = { matchLabels: { app: 'x' } };
+  /** On a node that is not ready too. */
+  const everywhere = { ...template(), spec: { ...template().spec, tolerations: [{ operator: 'Exists' }] } };
   const job = { ...template(), spec: { ...template().spec, restartPolicy: 'Never' } };
 
   const create = (kind: string, apiVersion: string, spec: object) =>
@@ -259,6 +268,7 @@ interface Happening {
   test.each<[string, string, object, string]>([
     ['Deployment', 'apps/v1', { replicas: 2, selector, template: template() }, 'replicasets'],
     ['StatefulSet', 'apps/v1', { serviceName: 'x', selector, template: template() }, 'statefulsets'],
+    ['DaemonSet', 'apps/v1', { selector, template: everywhere }, 'daemonsets'],
     ['Job', 'batch/v1', { template: job }, 'jobs'],
   ])(
     'a %s that was refused gets its pods within seconds of the injector',
@@ -311,4 +321,15 @@ interface Happening {
     expect(items[0]?.metadata.annotations).not.toHaveProperty(['platform.io/retry']);
     expect(await told('PodsRefused')).toHaveLength(1);
   }, 60_000);
+
+  test('the operator uses every right of these, is refused none, and makes no pod itself', () => {
+    const { used, decisions } = audit.of('operator');
+    expect(decisions).toEqual(['allow']);
+    const { waking, canary } = OPERATOR_PERMISSIONS;
+    expect(used).toEqual(
+      expect.arrayContaining(rightsOf([...waking, ...canary.cluster, ...canary.namespace])),
+    );
+    expect(used).not.toContain('create  pods');
+    expect(audit.of('canary')).toEqual({ used: rightsOf(canary.account), decisions: ['allow'] });
+  });
 });

@@ -30,7 +30,8 @@ import {
 import { createStatusWriter } from '../kube/status-writer.ts';
 import type { Pod } from '../kube/types.ts';
 import { silentLogger, type Logger } from '../runtime/logger.ts';
-import { OPERATOR_PERMISSIONS, type PermissionRule } from './permissions.ts';
+import { OPERATOR_PERMISSIONS } from './permissions.ts';
+import { apiAudit, rightsOf } from '../testing/api-audit.ts';
 import { configOf } from '../testing/operator-config.ts';
 import { startOperator, type Operator } from './start.ts';
 
@@ -66,21 +67,13 @@ const template = (agent: string, extra: object = {}) => ({
   let client: KubeClient;
   let operator: Operator | null = null;
   const scratch = mkdtempSync(join(tmpdir(), 'agent-compliance-operator-'));
-  const auditLog = join(scratch, 'audit.log');
+  const audit = apiAudit(scratch);
   let kubeconfig = '';
   let namespace = '';
   let count = 0;
 
   beforeAll(async () => {
-    writeFileSync(join(scratch, 'audit.yaml'), AUDIT_POLICY);
-    control = await startControlPlane({
-      controllers: true,
-      apiServerArgs: [
-        `--audit-policy-file=${join(scratch, 'audit.yaml')}`,
-        `--audit-log-path=${auditLog}`,
-        '--audit-log-format=json',
-      ],
-    });
+    control = await startControlPlane({ controllers: true, apiServerArgs: audit.args });
     client = createKubeClient({ access: loadClusterAccess(control.kubeconfig), part: 'test' });
     const crd: unknown = parse(
       readFileSync(join(import.meta.dirname, '../crds/agentobservations.yaml'), 'utf8'),
@@ -599,26 +592,10 @@ const template = (agent: string, extra: object = {}) => ({
   });
 
   test('uses every right that it has, and asks for none that it has not', () => {
-    const entries = readFileSync(auditLog, 'utf8')
-      .trimEnd()
-      .split('\n')
-      .map((line) => JSON.parse(line) as AuditEntry)
-      .filter((entry) => entry.userAgent.startsWith('agent-compliance-operator/'));
-    const decisions = new Set(entries.map((entry) => entry.annotations['authorization.k8s.io/decision']));
-    expect([...decisions]).toEqual(['allow']);
-    const used = new Set(
-      entries.map(({ verb, objectRef: { apiGroup, resource, subresource } }) =>
-        [verb, apiGroup ?? '', subresource ? `${resource}/${subresource}` : resource].join(' '),
-      ),
-    );
-    const rules: readonly PermissionRule[] = [
-      ...OPERATOR_PERMISSIONS.cluster,
-      ...OPERATOR_PERMISSIONS.namespace,
-    ];
-    const granted = rules.flatMap(({ apiGroups, resources, verbs }) =>
-      verbs.flatMap((verb) => resources.map((resource) => `${verb} ${apiGroups[0]} ${resource}`)),
-    );
-    expect([...used].sort()).toEqual(granted.filter((each) => !UNSEEN.includes(each)).sort());
+    const { used, decisions } = audit.of('operator');
+    expect(decisions).toEqual(['allow']);
+    const granted = rightsOf([...OPERATOR_PERMISSIONS.cluster, ...OPERATOR_PERMISSIONS.namespace]);
+    expect(used).toEqual(granted.filter((each) => !UNSEEN.includes(each)).sort());
   });
 });
 
@@ -631,22 +608,6 @@ const UNSEEN = [
   // A repetition of the same Event within ten minutes.
   'patch events.k8s.io events',
 ];
-
-interface AuditEntry {
-  userAgent: string;
-  verb: string;
-  objectRef: { apiGroup?: string; resource: string; subresource?: string };
-  annotations: Record<string, string>;
-}
-
-const AUDIT_POLICY = `apiVersion: audit.k8s.io/v1
-kind: Policy
-omitStages: [RequestReceived]
-rules:
-- level: Metadata
-  userGroups: ["system:serviceaccounts"]
-- level: None
-`;
 
 interface StoredEvent {
   regarding: { kind: string };
