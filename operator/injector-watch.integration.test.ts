@@ -322,6 +322,31 @@ const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node1' } };
     expect(await told('PodsRefused')).toHaveLength(1);
   }, 60_000);
 
+  test.each<[string, Record<string, string>, boolean]>([
+    ['without a canary they are woken by trial', { CANARY_NAMESPACE: '' }, true],
+    ['with WAKE_CONTROLLERS=false they are told and not woken', { WAKE_CONTROLLERS: 'false' }, false],
+  ])(
+    '%s',
+    async (_what, env, isWoken) => {
+      await startTheOperator(env);
+      await create('Deployment', 'apps/v1', { selector, template: template() });
+      await until('the Warning on the owner', async () => (await told('PodsRefused')).length > 0);
+      // The first trial comes after five seconds, the next one ten later, whatever the injector does.
+      await delay(9_000);
+      expect(await metric('platform_operator_wakes_total{kind="ReplicaSet"} 1')).toBe(isWoken);
+      await startInjector();
+      await until(
+        'its pods',
+        async () => (await get<{ items: unknown[] }>('pods')).items.length === 1,
+        40_000,
+      );
+      const { items } = await get<{ items: Workload[] }>('replicasets');
+      expect(Object.keys(items[0]?.metadata.annotations ?? {}).includes('platform.io/retry')).toBe(isWoken);
+      expect(await metric('platform_operator_canary_passing')).toBe(!isWoken);
+    },
+    90_000,
+  );
+
   test('the operator uses every right of these, is refused none, and makes no pod itself', () => {
     const { used, decisions } = audit.of('operator');
     expect(decisions).toEqual(['allow']);
