@@ -53,6 +53,8 @@ export class WebhookCluster {
       await cluster.apply([NAMESPACE, 'team', ...namespaces].flatMap(namespaceWithAccount));
       await cluster.apply(objects);
       await writeFile(kubeconfig, await cluster.#kubeconfigOf('agent-compliance-webhook'));
+      // A policy takes about a second to be in force; until then a pod that nobody injected passes.
+      while ((await cluster.create(optedInPod())).ok) await sleep(100);
       return cluster;
     } catch (error) {
       await control.close();
