@@ -30,8 +30,7 @@ const twist = fc.record(
 );
 
 const HANDLERS = ['httpGet', 'tcpSocket', 'exec', 'grpc'] as const;
-const hasHandler = (value: unknown): boolean =>
-  HANDLERS.some((name) => Object.hasOwn((value ?? {}), name));
+const hasHandler = (value: unknown): boolean => HANDLERS.some((name) => Object.hasOwn(value ?? {}, name));
 const LABEL_VALUE = /^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$/;
 
 /** A container that the API server takes: what it would refuse for reasons that are none of injection's is left out. */

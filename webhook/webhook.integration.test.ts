@@ -9,6 +9,7 @@ import { run } from '../e2e/cluster/run.ts';
 import type { Container, Pod } from '../core/injection/pod.ts';
 import { silentLogger } from '../runtime/logger.ts';
 import { clusterBinary } from '../testing/cluster-binary.ts';
+import { issueAuthority } from './certificates/issue.ts';
 import { readConfig } from './config.ts';
 import { startWebhook, type StartOptions, type Webhook } from './start.ts';
 
@@ -277,6 +278,31 @@ interface KubeObject {
         0,
         'Warning: annotation platform.io/policy-proxy-mod is none that the injector knows; it has no effect\n',
       ]);
+    });
+
+    test('every metric of the documentation is there and is raised, and no other', async () => {
+      await created(pod('counted'), true);
+      await create(pod('refused', { 'platform.io/inject': 'yes' }), true);
+      const silent = pod('silent', { 'platform.io/inject': 'false' });
+      await ask(webhook, 'POST', '/mutate/pod', { body: reviewOf(silent) });
+      const stranger = await issueAuthority({ now: new Date(), days: 1 });
+      expect((await ask(webhook, 'GET', '/livez', { ca: stranger.cert, servername: 'x' })).status).toBe(0);
+      const lines = async () => (await ask(webhook, 'GET', '/metrics')).body.split('\n');
+      await until(async () => (await lines()).some((line) => line.startsWith('platform_webhook_tls_errors')));
+      const page = await readFile(join(import.meta.dirname, '../docs/webhook.md'), 'utf8');
+      const documented = [...page.matchAll(/^\| `(\w+)` +\|/gm)].map(([, name]) => name);
+      const shown = (await lines()).flatMap((line) => /^# TYPE (\w+)/.exec(line)?.[1] ?? []);
+      expect(shown.toSorted()).toEqual(documented.toSorted());
+      for (const sample of [
+        /^controller_runtime_webhook_requests_total\{webhook="\/mutate\/pod",code="200"\} [1-9]/,
+        /^controller_runtime_webhook_latency_seconds_count\{webhook="\/mutate\/pod"\} [1-9]/,
+        /^platform_webhook_decisions_total\{action="inject",code=""\} [1-9]/,
+        /^platform_webhook_decisions_total\{action="refuse",code="annotation-invalid"\} [1-9]/,
+        /^platform_webhook_decisions_total\{action="skip",code="not-opted-in"\} [1-9]/,
+        /^platform_webhook_tls_errors_total\{code="\w+"\} [1-9]/,
+        /^platform_webhook_certificate_expiry_seconds \d{10}$/,
+      ])
+        expect(await lines()).toContainEqual(expect.stringMatching(sample));
     });
 
     test.each([
