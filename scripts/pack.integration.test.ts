@@ -80,6 +80,6 @@ describe('npm install of the package, without a registry', () => {
 test.each(['pack', 'publish'])('npm %s in the repository is refused', async (command) => {
   const refused = run('npm', [command, '--dry-run', '--offline'], { cwd: ROOT });
   await expect(refused).rejects.toMatchObject({
-    stderr: expect.stringMatching(/npm run pack makes|private/),
+    stderr: expect.stringMatching(/npm run package makes|private/),
   });
 });

@@ -1,7 +1,7 @@
 // Packs what is published: the bundles of the command line, the reporter, the sidecar and the control plane. They hold
 // every library that they use, so the package that comes out depends on nothing; the root's own package.json names what
 // the bundles are made of, which nobody who installs the package shall fetch.
-// `npm run pack [-- <folder>]`: prints the archive's path; dist/ must be built (`npm run pack` does).
+// `npm run package [-- <folder>]`: prints the archive's path; dist/ must be built (`npm run package` does).
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';

@@ -15,7 +15,7 @@ export interface ConsumerProject {
   remove(): void;
 }
 
-/** An empty project into which `npm install` has put the package that `npm run pack` makes. */
+/** An empty project into which `npm install` has put the package that `npm run package` makes. */
 export async function makeConsumerProject(): Promise<ConsumerProject> {
   const home = mkdtempSync(join(tmpdir(), 'consumer-'));
   const folder = join(home, 'project');
@@ -29,7 +29,7 @@ export async function makeConsumerProject(): Promise<ConsumerProject> {
   };
   const inFolder = (command: string, ...args: string[]): ReturnType<ConsumerProject['run']> =>
     run(command, args, { cwd: folder, env, timeout: 60_000 });
-  // The bundles are there already; `npm run pack` would build them again.
+  // The bundles are there already; `npm run package` would build them again.
   const { stdout } = await run(process.execPath, ['scripts/pack.ts', home], { cwd: root });
   await inFolder('npm', 'install', '--offline', '--no-fund', '--no-audit', stdout.trim());
   return { folder, run: inFolder, remove: () => rmSync(home, { recursive: true, force: true }) };
