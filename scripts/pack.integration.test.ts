@@ -83,3 +83,11 @@ test.each(['pack', 'publish'])('npm %s in the repository is refused', async (com
     stderr: expect.stringMatching(/npm run package makes|private/),
   });
 });
+
+test('npm run package is not refused with them: npm runs what begins with pre before a script', () => {
+  const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+    scripts: Record<string, string>;
+  };
+  expect(scripts['package']).toContain('scripts/pack.ts');
+  expect(Object.keys(scripts)).not.toContain('prepackage');
+});
