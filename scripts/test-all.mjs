@@ -44,10 +44,19 @@ const SUITES = [
     timeoutMinutes: 30,
     wants: ['cluster'],
   },
+  // Alone: it compares what the machine looks like before and after a cluster.
   {
     name: 'cluster',
     group: 'e2e',
-    jest: jest('e2e', '--runInBand'),
+    jest: jest('e2e', '--runInBand', '--testPathPatterns', 'e2e/(cluster|images)/'),
+    needsCluster: true,
+    wants: ['cluster', 'build'],
+  },
+  // Each file has a cluster of its own and mostly waits for it, so two at a time.
+  {
+    name: 'product in the cluster',
+    group: 'e2e',
+    jest: jest('e2e', '--maxWorkers=2', '--testPathPatterns', 'e2e/[^/]+\\.test\\.ts$'),
     needsCluster: true,
     timeoutMinutes: 30,
     wants: ['cluster', 'build'],
@@ -97,7 +106,7 @@ function count(name, passed, failed, skipped) {
 }
 
 async function runJest(suite) {
-  const outputFile = join(scratch, `${suite.group}.json`);
+  const outputFile = join(scratch, `${suite.name.replaceAll(' ', '-')}.json`);
   const code = await run([...suite.jest, '--json', `--outputFile=${outputFile}`], suite.timeoutMinutes);
   if (!existsSync(outputFile)) return count(suite.name, 0, 1, 0);
   const result = JSON.parse(readFileSync(outputFile, 'utf8'));
