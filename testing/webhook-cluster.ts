@@ -40,11 +40,17 @@ export class WebhookCluster {
     this.#secrets = secrets;
   }
 
-  /** `team` and the namespaces given have a ServiceAccount `default`, which no controller makes here. */
-  static async open(namespaces: readonly string[] = []): Promise<WebhookCluster> {
+  /**
+   * `team` and the namespaces given have a ServiceAccount `default`, which no controller makes here.
+   * `values`: of the chart, each as `--set-json` takes it.
+   */
+  static async open(
+    namespaces: readonly string[] = [],
+    values: readonly string[] = [],
+  ): Promise<WebhookCluster> {
     const control = await startControlPlane();
     try {
-      const objects = (await renderedChart()).filter(
+      const objects = (await renderedChart(values)).filter(
         ({ kind, metadata }) => KINDS.includes(kind) && (metadata.namespace ?? NAMESPACE) === NAMESPACE,
       );
       const kubeconfig = join(dirname(control.kubeconfig), 'webhook.kubeconfig');
@@ -77,10 +83,11 @@ export class WebhookCluster {
     if (code !== 0) throw new Error(stderr);
   }
 
-  /** Asks for a pod as a dry run, on connections that are kept. */
+  /** Asks for a pod as a dry run, on connections that are kept; a member that no API knows is refused, as by kubectl. */
   create(pod: Pod, namespace = 'team'): Promise<KubeAnswer<Pod>> {
     const path = `/api/v1/namespaces/${namespace}/pods`;
-    return this.client.send<Pod>({ method: 'POST', path, query: { dryRun: 'All' }, body: pod });
+    const query = { dryRun: 'All', fieldValidation: 'Strict' };
+    return this.client.send<Pod>({ method: 'POST', path, query, body: pod });
   }
 
   /** The entries of a Secret of the release. */
@@ -159,9 +166,10 @@ export class WebhookCluster {
   }
 }
 
-async function renderedChart(): Promise<Rendered[]> {
+async function renderedChart(values: readonly string[]): Promise<Rendered[]> {
   const args = ['template', 'agent-compliance', CHART, '-n', NAMESPACE, '--kube-version', '1.36.0'];
-  const { stdout, stderr, code } = await run([clusterBinary('helm'), ...args]);
+  const set = values.flatMap((value) => ['--set-json', value]);
+  const { stdout, stderr, code } = await run([clusterBinary('helm'), ...args, ...set]);
   if (code !== 0) throw new Error(stderr);
   return parseAllDocuments(stdout).flatMap((document) => (document.toJS() as Rendered | null) ?? []);
 }
