@@ -5,7 +5,7 @@
 # They are named localhost/agent-compliance/<name>:dev. In place of the distroless base, which would have to be pulled,
 # comes a layer with the project's own Node.js at the same path; what lies above it is what the Dockerfile says.
 # A second run after a change of code takes about a second.
-#   ONLY="sidecar webhook"   just these targets
+#   ONLY="sidecar webhook"   just these targets anew; the others stay in app.tar as the last run left them
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
 if [ -n "${E2E_KUBECONFIG:-}" ]; then
@@ -80,15 +80,15 @@ node_layer() {
 
 # --- the product's images
 app_archive() {
-  local layout=$work/app base target targets
-  # One folder per target: rootfs/, what its COPY lines bring, and config.json.
-  targets=$("$NODE" "$here/dockerfile.ts" "$work/targets" "${ONLY:-}")
+  local layout=$work/app laid=$APP_IMAGES/targets base target targets
+  # One folder per target: rootfs/, what its COPY lines bring, and config.json. They are kept for a run with ONLY.
+  targets=$("$NODE" "$here/dockerfile.ts" "$laid" "${ONLY:-}")
   oci_layout "$layout"
   cp "$BASE_IMAGES/node.layer" "$layout/layer"
   base=$(oci_blob "$layout" "$layout/layer")
   for target in $targets; do
-    oci_image "$layout" "$PREFIX/$target:dev" "$(cat "$work/targets/$target/config.json")" \
-      "$base" "$(oci_layer "$layout" "$work/targets/$target/rootfs")"
+    oci_image "$layout" "$PREFIX/$target:dev" "$(cat "$laid/$target/config.json")" \
+      "$base" "$(oci_layer "$layout" "$laid/$target/rootfs")"
   done
   oci_archive "$layout" "$APP_IMAGES/app.tar"
   # shellcheck disable=SC2086  # a list of names

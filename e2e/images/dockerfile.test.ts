@@ -1,7 +1,8 @@
-import { describe, expect, test } from '@jest/globals';
-import { readFileSync } from 'node:fs';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { imageOf, stagesOf, targetsOf } from './dockerfile.ts';
+import { imageOf, layTargets, stagesOf, targetsOf } from './dockerfile.ts';
 
 const DOCKERFILE = `
 # built elsewhere
@@ -74,6 +75,58 @@ describe('reading a Dockerfile', () => {
 
   test('names the stage that is not there', () => {
     expect(() => imageOf(stages, 'wbe')).toThrow('the Dockerfile has no stage "wbe"');
+  });
+});
+
+describe('laying targets', () => {
+  const TWO = `FROM x AS base
+FROM base AS web
+COPY --from=build /src/web.js /app/
+FROM base AS other
+COPY --from=build /src/other.js /app/
+`;
+  let root: string;
+  let out: string;
+  const write = (path: string, text: string) => writeFileSync(join(root, path), text);
+  const laid = (path: string) => readFileSync(join(out, path), 'utf8');
+
+  beforeEach(() => {
+    root = mkdtempSync(join(tmpdir(), 'dockerfile-'));
+    out = join(root, 'out');
+    mkdirSync(join(root, 'images'));
+    write('images/Dockerfile', TWO);
+    write('web.js', 'web 1');
+    write('other.js', 'other 1');
+  });
+  afterEach(() => rmSync(root, { recursive: true }));
+
+  test('lays those that are named, and keeps the others as they were', () => {
+    expect(layTargets(root, out, '')).toEqual(['web', 'other']);
+    write('web.js', 'web 2');
+    write('other.js', 'other 2');
+    expect(layTargets(root, out, ' other\n')).toEqual(['web', 'other']);
+    expect([laid('web/rootfs/app/web.js'), laid('other/rootfs/app/other.js')]).toEqual(['web 1', 'other 2']);
+  });
+
+  test('leaves out a target that was never laid, or that the Dockerfile has no more', () => {
+    expect(layTargets(root, out, 'other')).toEqual(['other']);
+    write('images/Dockerfile', TWO.replace('AS other', 'AS third'));
+    expect(layTargets(root, out, 'web')).toEqual(['web']);
+  });
+
+  test('lays nothing beside what was laid before', () => {
+    layTargets(root, out, '');
+    write('images/Dockerfile', TWO.replace('web.js /app/', 'web.js /else/'));
+    layTargets(root, out, 'web');
+    expect(existsSync(join(out, 'web/rootfs/app/web.js'))).toBe(false);
+    expect(laid('web/rootfs/else/web.js')).toBe('web 1');
+  });
+
+  test.each(['wbe', 'base'])('refuses %s, which is no target', (name) => {
+    expect(() => layTargets(root, out, `web ${name}`)).toThrow(
+      `the Dockerfile has no target "${name}", only web, other`,
+    );
+    expect(existsSync(out)).toBe(false);
   });
 });
 

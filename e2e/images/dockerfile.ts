@@ -1,7 +1,8 @@
 // Reads the final stages of images/Dockerfile, so that an image built without Docker cannot differ from it. Only what can be
 // reproduced by copying files is understood; any other instruction in a target is an error, not a silent difference.
-//   node dockerfile.ts OUT [TARGETS]   lays OUT/<target>/rootfs and OUT/<target>/config.json, prints the targets' names
-import { cpSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+//   node dockerfile.ts OUT [TARGETS]   lays OUT/<target>/rootfs and OUT/<target>/config.json, for these targets or for all;
+//                                      prints the names of the targets that OUT has now
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, join, posix } from 'node:path';
 import { argv } from 'node:process';
 
@@ -125,6 +126,7 @@ function copiesOf(rest: string, workingDir: string, target: string): Image['copi
 }
 
 function lay(image: Image, root: string, out: string): void {
+  rmSync(out, { recursive: true, force: true });
   mkdirSync(join(out, 'rootfs', image.config.WorkingDir), { recursive: true });
   for (const { source, destination } of image.copies) {
     if (!existsSync(join(root, source))) throw new Error(`${source} is missing: run npm run build`);
@@ -133,15 +135,28 @@ function lay(image: Image, root: string, out: string): void {
     }
     cpSync(join(root, source), join(out, 'rootfs', destination), { recursive: true });
   }
+  // Last, so that a folder that has it is whole.
   writeFileSync(join(out, 'config.json'), JSON.stringify(image.config));
 }
 
-function main(out: string, only: string): void {
-  const root = join(import.meta.dirname, '../..');
+/**
+ * Lays the targets that `only` names, or all when it names none; what `out` has of the others stays. Returns the targets
+ * that `out` has then, in the Dockerfile's order. Throws on a name that is no target, before anything is laid.
+ */
+export function layTargets(root: string, out: string, only: string): string[] {
   const stages = stagesOf(readFileSync(join(root, 'images/Dockerfile'), 'utf8'));
-  const targets = only === '' ? targetsOf(stages) : only.trim().split(/\s+/);
-  for (const target of targets) lay(imageOf(stages, target), root, join(out, target));
-  console.log(targets.join('\n'));
+  const targets = targetsOf(stages);
+  const named = only.split(/\s+/).filter((name) => name !== '');
+  const strange = named.find((name) => !targets.includes(name));
+  if (strange !== undefined)
+    throw new Error(`the Dockerfile has no target "${strange}", only ${targets.join(', ')}`);
+  for (const target of named.length > 0 ? named : targets) {
+    lay(imageOf(stages, target), root, join(out, target));
+  }
+  return targets.filter((target) => existsSync(join(out, target, 'config.json')));
 }
 
-if (import.meta.main) main(argv[2] ?? '', argv[3] ?? '');
+if (import.meta.main) {
+  const root = join(import.meta.dirname, '../..');
+  console.log(layTargets(root, argv[2] ?? '', argv[3] ?? '').join('\n'));
+}
