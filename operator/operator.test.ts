@@ -81,12 +81,11 @@ describe('the operator', () => {
     await until(() => server.get(path) !== undefined);
     const port = Number(new URL(server.access.server).port);
     await server.close();
-    const away = await until(async () => {
-      const answer = await get('/readyz');
-      return answer.status === 503 && answer;
-    });
-    expect(away.body).toMatchObject({
-      detail: 'the API server is not heard: pods, observations, services',
+    // Each informer notices for itself, one after the other.
+    await until(async () => {
+      const { status, body } = await get('/readyz');
+      const { detail } = body as { detail: string };
+      return status === 503 && detail === 'the API server is not heard: pods, observations, services';
     });
     expect((await get('/livez')).status).toBe(200);
     server = await startFakeApiServer(port);
