@@ -69,7 +69,8 @@ export function readOptions(args: readonly string[]): Read {
   }
 }
 
-function within(option: string, raw: string, max: number): number {
+/** A count from 1 to `max`; throws, naming the option and what it accepts. */
+export function within(option: string, raw: string, max: number): number {
   const value = Number(raw);
   if (!/^\d+$/.test(raw) || value < 1 || value > max)
     throw new Error(`${option}=${raw}: must be an integer from 1 to ${max}`);

@@ -8,6 +8,7 @@ import { whyNoControlPlane } from '../e2e/cluster/control.ts';
 import { optedInPod } from '../testing/pods.ts';
 import { TestServers } from '../testing/sockets.ts';
 import { WebhookCluster } from '../testing/webhook-cluster.ts';
+import { within } from './options.ts';
 import { cpuMs, startNode, type Started } from './processes.ts';
 import { spreadOf } from './report.ts';
 
@@ -149,19 +150,13 @@ function readOptions(args: string[]): Options & { help: boolean; json: boolean }
       seconds: { type: 'string', default: '4' },
     },
   });
-  const whole = (name: 'rate' | 'rounds' | 'seconds', max: number): number => {
-    const value = Number(values[name]);
-    if (!Number.isInteger(value) || value < 1 || value > max)
-      throw new Error(`--${name}=${values[name]}: must be an integer from 1 to ${max}`);
-    return value;
-  };
-  const { help, json } = values;
+  const { help, json, rate, rounds, seconds } = values;
   return {
     help,
     json,
-    rate: whole('rate', 1000),
-    rounds: whole('rounds', 100),
-    seconds: whole('seconds', 60),
+    rate: within('--rate', rate, 1000),
+    rounds: within('--rounds', rounds, 100),
+    seconds: within('--seconds', seconds, 60),
   };
 }
 

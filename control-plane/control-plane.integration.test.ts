@@ -12,6 +12,7 @@ import { deleteObject, expectOk, getObject } from '../kube/objects.ts';
 import { AGENT_OBSERVATIONS, collectionPath, PODS } from '../kube/resources.ts';
 import { silentLogger } from '../runtime/logger.ts';
 import { Secret } from '../runtime/secret.ts';
+import { apiAudit, rightsOf } from '../testing/api-audit.ts';
 import { aHeartbeat } from '../testing/heartbeat.ts';
 import type { ControlPlaneConfig } from './config.ts';
 import { CONTROL_PLANE_PERMISSIONS } from './permissions.ts';
@@ -22,7 +23,7 @@ const REMOTE = 'platform-remote';
 
 (whyNoControlPlane() ? describe.skip : describe)('the control plane on a real API server', () => {
   const scratch = mkdtempSync(join(tmpdir(), 'agent-compliance-api-'));
-  const auditLog = join(scratch, 'audit.log');
+  const audit = apiAudit(scratch);
   const kubeconfig = join(scratch, 'control-plane.kubeconfig');
   let cluster: Awaited<ReturnType<typeof startCluster>>;
   let client: KubeClient;
@@ -31,14 +32,7 @@ const REMOTE = 'platform-remote';
   let namespace = '';
 
   beforeAll(async () => {
-    writeFileSync(join(scratch, 'audit.yaml'), AUDIT_POLICY);
-    cluster = await startCluster({
-      apiServerArgs: [
-        `--audit-policy-file=${join(scratch, 'audit.yaml')}`,
-        `--audit-log-path=${auditLog}`,
-        '--audit-log-format=json',
-      ],
-    });
+    cluster = await startCluster({ apiServerArgs: audit.args });
     client = createKubeClient({ access: loadClusterAccess(cluster.kubeconfig), part: 'test' });
     const crd: unknown = parse(
       readFileSync(join(import.meta.dirname, '../crds/agentobservations.yaml'), 'utf8'),
@@ -306,37 +300,7 @@ const REMOTE = 'platform-remote';
 
   test('it uses every right that it has, and asks for none that it has not', async () => {
     await start();
-    const entries = readFileSync(auditLog, 'utf8')
-      .trimEnd()
-      .split('\n')
-      .map((line) => JSON.parse(line) as AuditEntry)
-      .filter((entry) => entry.userAgent.startsWith('agent-compliance-control-plane/'));
-    const decisions = new Set(entries.map((entry) => entry.annotations['authorization.k8s.io/decision']));
-    expect([...decisions]).toEqual(['allow']);
-    const used = new Set(
-      entries.map(({ verb, objectRef: { apiGroup, resource, subresource } }) =>
-        [verb, apiGroup ?? '', subresource ? `${resource}/${subresource}` : resource].join(' '),
-      ),
-    );
-    const granted = [...CONTROL_PLANE_PERMISSIONS.cluster, ...CONTROL_PLANE_PERMISSIONS.remote].flatMap(
-      ({ apiGroups, resources, verbs }) => verbs.map((verb) => `${verb} ${apiGroups[0]} ${resources[0]}`),
-    );
-    expect([...used].sort()).toEqual(granted.sort());
+    const granted = rightsOf([...CONTROL_PLANE_PERMISSIONS.cluster, ...CONTROL_PLANE_PERMISSIONS.remote]);
+    expect(audit.of('control-plane')).toEqual({ used: granted.sort(), decisions: ['allow'] });
   });
 });
-
-interface AuditEntry {
-  userAgent: string;
-  verb: string;
-  objectRef: { apiGroup?: string; resource: string; subresource?: string };
-  annotations: Record<string, string>;
-}
-
-const AUDIT_POLICY = `apiVersion: audit.k8s.io/v1
-kind: Policy
-omitStages: [RequestReceived]
-rules:
-- level: Metadata
-  userGroups: ["system:serviceaccounts"]
-- level: None
-`;

@@ -20,7 +20,8 @@ const UNASKED_CONTINUE = 199;
 /**
  * Three things that undici's parser does otherwise than RFC 9112 and RFC 9110 section 15.2 want of a proxy: of a reason
  * phrase that comes in two segments it keeps the second one, an agent that says 100 without being asked breaks the
- * connection, and a reset is taken for the end of an answer that ends with its connection. Call it once undici has taken the socket; throws when undici no longer has that parser.
+ * connection, and a reset is taken for the end of an answer that ends with its connection. Call it once undici has taken
+ * the socket; throws when undici no longer has that parser.
  */
 export function mendParser(socket: Socket): void {
   const parser = (socket as Socket & { [kParser]?: Parser | null })[kParser];
