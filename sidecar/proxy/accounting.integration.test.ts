@@ -95,9 +95,10 @@ const sum = (counts: Record<string, number>): number =>
 /** Once nothing is in flight: what each surface says. */
 async function settled() {
   for (const deadline = Date.now() + 15_000; ;) {
+    // The counts first: an entry that they hold is complete in every answer that is asked for later.
+    const outcomes = outcomesIn(await (await rig.control('/metrics')).text());
     const response = await rig.control('/audit');
     const held = (await response.json()) as AuditEntry[];
-    const outcomes = outcomesIn(await (await rig.control('/metrics')).text());
     const header = (name: string): number => Number(response.headers.get(`x-platform-audit-${name}`));
     const [first, last, dropped] = [header('first'), header('last'), header('dropped')];
     const streamed = stream.events.map(({ data }) => data as AuditEntry);
