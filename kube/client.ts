@@ -12,6 +12,8 @@ export interface KubeRequest {
   body?: unknown;
   /** Default application/json. */
   contentType?: string;
+  /** Asks for an object's or a list's metadata alone, where the API server can: the rest is most of it. */
+  only?: 'metadata' | undefined;
   /** Milliseconds for the whole exchange; default 15,000. Of a watch: until its head has come. */
   timeoutMs?: number;
   signal?: AbortSignal | undefined;
@@ -55,6 +57,10 @@ export class KubeError extends Error {
 }
 
 const DEFAULT_TIMEOUT_MS = 15_000;
+/** A list comes as the first, the objects of a watch as the second; a Status as plain JSON. */
+const METADATA_ONLY = ['PartialObjectMetadataList', 'PartialObjectMetadata']
+  .map((kind) => `application/json;as=${kind};g=meta.k8s.io;v=v1`)
+  .join();
 /** Tokens and certificates on disk are read again after this time. */
 const CREDENTIALS_MS = 10_000;
 
@@ -72,7 +78,7 @@ export function createKubeClient(options: { access: ClusterAccess; part: string 
       headers: {
         ...headers,
         'user-agent': userAgent,
-        accept: 'application/json',
+        accept: request.only === 'metadata' ? METADATA_ONLY : 'application/json',
         ...(request.body === undefined ? {} : { 'content-type': request.contentType ?? 'application/json' }),
       },
       body: request.body === undefined ? null : JSON.stringify(request.body),

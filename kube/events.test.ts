@@ -105,6 +105,26 @@ describe('events', () => {
     expect(sent().map(({ method }) => method)).toEqual(['POST', 'PATCH', 'POST']);
   });
 
+  test('of one occurrence are told once, whichever replica saw it, and another one is another', async () => {
+    const seen = { ...NOTE, occurrence: 'version 7' };
+    const warnings: unknown[] = [];
+    for (const replica of [recorder(), recorder({ ...silentLogger, warn: (...all) => warnings.push(all) })]) {
+      replica.record(seen);
+      replica.record(seen);
+      await replica.flush();
+    }
+    const restarted = recorder();
+    restarted.record({ ...NOTE, occurrence: 'version 8' });
+    await restarted.flush();
+    const names = sent().map(({ body }) => (body as { metadata: { name: string } }).metadata.name);
+    expect(sent().map(({ method }) => method)).toEqual(['POST', 'POST', 'POST']);
+    expect(names[0]).toMatch(/^x\.[0-9a-f]{16}$/);
+    expect(names[1]).toBe(names[0]);
+    expect(names[2]).not.toBe(names[0]);
+    expect(server.requests[0]?.body).not.toHaveProperty('occurrence');
+    expect(warnings).toEqual([]);
+  });
+
   test('never fail the caller: what cannot be stored is logged', async () => {
     const warnings: unknown[] = [];
     const events = recorder({ ...silentLogger, warn: (message, fields) => warnings.push([message, fields]) });

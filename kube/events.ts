@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { describeError, type Logger } from '../runtime/logger.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { KubeClient } from './client.ts';
@@ -17,6 +17,11 @@ export interface EventNote {
   action: string;
   /** A sentence; cut at 1,024 characters, the API server's limit. */
   note: string;
+  /**
+   * What names this very occurrence, the same in every replica and after a restart, such as the version of the object
+   * in which it was seen: an Event of it that is stored already is not told again. Absent: each record is one of its own.
+   */
+  occurrence?: string;
 }
 
 export interface EventRecorder {
@@ -61,6 +66,8 @@ interface Series {
   name: string;
   count: number;
   untilMs: number;
+  /** The last one. */
+  occurrence?: string | undefined;
 }
 
 export function createEventRecorder(options: EventRecorderOptions): EventRecorder {
@@ -96,11 +103,15 @@ class Recorder implements EventRecorder {
     const { uid, namespace, name } = note.regarding;
     const key = [uid, namespace, name, note.type, note.reason, note.note].join('\0');
     const known = this.#series.get(key);
+    if (known !== undefined && note.occurrence !== undefined && known.occurrence === note.occurrence) {
+      this.#waiting -= 1;
+      return;
+    }
     this.#series.delete(key);
     try {
       const repeated =
         known && clock.monotonicMs() < known.untilMs ? await this.#repeat(known, namespace) : null;
-      this.#remember(key, repeated ?? (await this.#create(note)));
+      this.#remember(key, { ...(repeated ?? (await this.#create(note))), occurrence: note.occurrence });
     } catch (error) {
       logger.warn('event is not stored', { reason: note.reason, error: describeError(error) });
     } finally {
@@ -110,8 +121,10 @@ class Recorder implements EventRecorder {
 
   async #create(note: EventNote): Promise<Series> {
     const { client, controller, instance, clock } = this.#options;
+    const { occurrence, ...told } = note;
     const { namespace } = note.regarding;
-    const name = `${note.regarding.name.slice(0, 200)}.${randomBytes(8).toString('hex')}`;
+    const suffix = occurrence === undefined ? randomBytes(8).toString('hex') : digestOf(note);
+    const name = `${note.regarding.name.slice(0, 200)}.${suffix}`;
     const body = {
       apiVersion: 'events.k8s.io/v1',
       kind: 'Event',
@@ -119,10 +132,12 @@ class Recorder implements EventRecorder {
       eventTime: microTime(clock.now()),
       reportingController: controller,
       reportingInstance: instance.slice(0, 128),
-      ...note,
+      ...told,
       note: note.note.slice(0, 1_024),
     };
-    expectOk(await client.send({ method: 'POST', path: collectionPath(EVENTS, namespace), body }));
+    const answer = await client.send({ method: 'POST', path: collectionPath(EVENTS, namespace), body });
+    const isTold = !answer.ok && answer.reason === 'AlreadyExists' && occurrence !== undefined;
+    if (!isTold) expectOk(answer);
     return { name, count: 1, untilMs: clock.monotonicMs() + SERIES_MS };
   }
 
@@ -147,4 +162,10 @@ class Recorder implements EventRecorder {
     const oldest = this.#series.keys().next().value;
     if (this.#series.size > REMEMBERED && oldest !== undefined) this.#series.delete(oldest);
   }
+}
+
+/** As long as a random suffix, and the same for the same occurrence. */
+function digestOf({ regarding, reason, occurrence = '' }: EventNote): string {
+  const text = [regarding.uid ?? '', regarding.kind, reason, occurrence].join('\0');
+  return createHash('sha256').update(text).digest('hex').slice(0, 16);
 }

@@ -86,6 +86,27 @@ describe('an informer', () => {
     expect(Object.keys(informer.list()[0]!)).toEqual(['metadata']);
   });
 
+  test('holds nothing of an object that is not to be kept, and forgets one that no longer is', async () => {
+    server.put(PATH, pod('a'));
+    server.put(PATH, pod('b', { wanted: 'yes' }));
+    start({
+      keep: (each) => (each.metadata.labels?.['wanted'] === 'yes' ? each : null),
+      selection: { only: 'metadata' },
+    });
+    await until(() => server.watches().length === 1);
+    expect(names()).toEqual(['b']);
+    server.put(PATH, pod('c'));
+    server.put(PATH, pod('a', { wanted: 'yes' }));
+    server.put(PATH, pod('b'));
+    await until(() => changes.length === 3);
+    expect(changes).toEqual(['added b', 'added a', 'deleted b']);
+    expect(names()).toEqual(['a']);
+    const asked = server.requests.map(({ headers }) => headers.accept);
+    const metadataOnly =
+      'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1';
+    expect(new Set(asked)).toEqual(new Set([metadataOnly]));
+  });
+
   test('goes on where it was when a watch is cut, and misses nothing', async () => {
     start();
     await until(() => server.watches().length === 1);

@@ -19,8 +19,8 @@ export interface InformerOptions<T> {
   clock: Clock;
   /** Called once per change, after the cache has it; it must be quick and must not throw: put a key in a queue. */
   onChange?: (change: Change<T>) => void;
-  /** Keeps only the part of an object that is needed: the cache holds every object of the selection. */
-  keep?: (object: T) => T;
+  /** Keeps only the part of an object that is needed, or nothing (null) of one that no selector can leave out. */
+  keep?: (object: T) => T | null;
   timing?: Partial<InformerTiming>;
 }
 
@@ -140,9 +140,14 @@ class ListWatch<T extends { metadata: ObjectKey & { resourceVersion?: string } }
 
   async #list(): Promise<string> {
     const { client, resource, selection, keep } = this.#options;
-    const { items, resourceVersion } = await listObjects(client, resource, selection, this.#stop.signal);
+    const { items, resourceVersion } = await listObjects(
+      client,
+      resource,
+      { ...selection, keep },
+      this.#stop.signal,
+    );
     const before = this.#cache;
-    this.#cache = new Map(items.map((item) => [keyText(item.metadata), keep ? keep(item) : item]));
+    this.#cache = new Map(items.map((item) => [keyText(item.metadata), item]));
     this.#heard();
     for (const [key, object] of this.#cache) this.#announce(before.get(key), object);
     for (const [key, object] of before)
@@ -160,7 +165,7 @@ class ListWatch<T extends { metadata: ObjectKey & { resourceVersion?: string } }
   /** Ends when the server closes the watch; throws when it breaks, hangs, is refused or ends at once. */
   async #watch(resourceVersion: string): Promise<void> {
     const { client, resource, selection = {} } = this.#options;
-    const { namespace, labelSelector, fieldSelector } = selection;
+    const { namespace, labelSelector, fieldSelector, only } = selection;
     const seconds = Math.ceil((this.#timing.watchMs * (0.75 + Math.random() / 2)) / 1000);
     const opened = this.#options.clock.monotonicMs();
     const stall = new AbortController();
@@ -177,6 +182,7 @@ class ListWatch<T extends { metadata: ObjectKey & { resourceVersion?: string } }
           timeoutSeconds: seconds,
           resourceVersion,
         },
+        only,
         signal: AbortSignal.any([this.#stop.signal, stall.signal]),
       });
       if (!stream.ok) {
@@ -207,12 +213,12 @@ class ListWatch<T extends { metadata: ObjectKey & { resourceVersion?: string } }
     if (event.type === 'BOOKMARK') return;
     const key = keyText(event.object.metadata);
     const before = this.#cache.get(key);
-    if (event.type === 'DELETED') {
+    const object = this.#options.keep ? this.#options.keep(event.object) : event.object;
+    if (event.type === 'DELETED' || object === null) {
       this.#cache.delete(key);
       if (before) this.#options.onChange?.({ type: 'deleted', object: before });
       return;
     }
-    const object = this.#options.keep ? this.#options.keep(event.object) : event.object;
     this.#cache.set(key, object);
     this.#announce(before, object);
   }

@@ -16,18 +16,21 @@ export async function getObject<T>(
 export async function listObjects<T>(
   client: KubeClient,
   resource: Resource<T>,
-  selection: ListSelection = {},
+  selection: ListSelection & ListKeep<T> = {},
   signal?: AbortSignal,
 ): Promise<{ items: T[]; resourceVersion: string }> {
-  const { namespace, pageSize = 500, ...selectors } = selection;
+  const { namespace, pageSize = 500, only, keep, ...selectors } = selection;
   const path = collectionPath(resource, namespace);
   const items: T[] = [];
   for (let token: string | undefined; ;) {
     const query = { ...selectors, limit: pageSize, continue: token };
     const page = expectOk(
-      await client.send<ListPage<T>>({ method: 'GET', path, query, signal, timeoutMs: 30_000 }),
+      await client.send<ListPage<T>>({ method: 'GET', path, query, only, signal, timeoutMs: 30_000 }),
     );
-    items.push(...page.items);
+    for (const item of page.items) {
+      const kept = keep ? keep(item) : item;
+      if (kept !== null) items.push(kept);
+    }
     token = page.metadata.continue;
     if (!token) return { items, resourceVersion: page.metadata.resourceVersion };
   }
@@ -38,6 +41,12 @@ export interface ListSelection {
   labelSelector?: string;
   fieldSelector?: string;
   pageSize?: number;
+  only?: 'metadata';
+}
+
+interface ListKeep<T> {
+  /** Page by page, so that never all objects are in memory as they came; null: this one is not needed. */
+  keep?: ((object: T) => T | null) | undefined;
 }
 
 interface ListPage<T> {
