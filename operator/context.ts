@@ -14,9 +14,12 @@ import type { Logger } from '../runtime/logger.ts';
 import { createMetrics, type Metrics } from '../runtime/metrics.ts';
 import { agentKeyOf, keepPod } from './agents/agent-pods.ts';
 import { createAgentController, type AgentController } from './agents/controller.ts';
+import { addFleetMetrics } from './agents/fleet-metrics.ts';
 import { FIELD_MANAGER } from './agents/reconcile-agent.ts';
 import type { OperatorConfig } from './config.ts';
 import { createInjectorWatch, type InjectorWatch } from './injector-watch.ts';
+import { mirrorSettings } from './remote/config.ts';
+import { createMirror, type Mirror } from './remote/mirror.ts';
 
 /** What the operator is made of. */
 export interface OperatorContext {
@@ -30,6 +33,7 @@ export interface OperatorContext {
   informers: { pods: Informer<Pod>; observations: Informer<AgentObservation>; services: Informer<Service> };
   agents: AgentController;
   injectorWatch: InjectorWatch;
+  mirror: Mirror;
 }
 
 export interface ContextParts {
@@ -62,34 +66,41 @@ export function createContext(parts: ContextParts): OperatorContext {
     service: (change: Change<Service>) => agents.serviceChanged(change),
   };
   const informers = createInformers(parts, tell);
+  const statusWriter = createStatusWriter<ObservationStatus, AgentObservation>({
+    client,
+    resource: AGENT_OBSERVATIONS,
+    fieldManager: FIELD_MANAGER,
+    clock,
+  });
+  const allObservations = () => informers.observations.list();
   const agents = createAgentController({
     client,
     clock,
     logger,
     events,
-    statusWriter: createStatusWriter<ObservationStatus, AgentObservation>({
-      client,
-      resource: AGENT_OBSERVATIONS,
-      fieldManager: FIELD_MANAGER,
-      clock,
-    }),
+    statusWriter,
     observationAt: (key) => informers.observations.get(parseKey(key)),
     podsOf: (key) => informers.pods.list().filter((pod) => agentKeyOf(pod) === key),
     servicesIn: (namespace) =>
       informers.services.list().filter((service) => service.metadata.namespace === namespace),
     allPods: () => informers.pods.list(),
-    allObservations: () => informers.observations.list(),
+    allObservations,
     observe,
   });
   const injectorWatch = createInjectorWatch({ ...parts, metrics, events, observe });
+  const mirror = createMirror({
+    ...{ client, clock, logger, metrics, statusWriter, allObservations },
+    ...mirrorSettings(parts.config),
+  });
   const depths = () =>
     [...agents.depths(), ...injectorWatch.depths()].map(({ queue, depth }) => ({
       labels: { name: queue },
       value: depth,
     }));
   metrics.gauge('workqueue_depth', 'Keys that wait for work.', depths);
+  addFleetMetrics(metrics, () => informers.observations.list());
   const identity = `${podName}_${randomBytes(4).toString('hex')}`;
-  return { client, clock, logger, metrics, identity, events, informers, agents, injectorWatch };
+  return { client, clock, logger, metrics, identity, events, informers, agents, injectorWatch, mirror };
 }
 
 function createInformers(
