@@ -22,6 +22,7 @@ import {
   optionalImage,
   type InjectionConfig,
 } from '../runtime/injection-config.ts';
+import { REMOTE_FIELDS, REMOTE_SUMMARIES, remoteProblems } from './remote/config.ts';
 
 type ValueOf<F> = F extends EnvField<infer T> ? T : never;
 
@@ -49,6 +50,7 @@ export const OPERATOR_FIELDS = {
   WEBHOOK_DEPLOYMENT: kubernetesName('agent-compliance-webhook', isDnsSubdomain),
   ...INJECTION_FIELDS,
   SIDECAR_IMAGE: optionalImage,
+  ...REMOTE_FIELDS,
   KUBECONFIG: optionalText,
 } as const;
 
@@ -73,6 +75,7 @@ export const OPERATOR_SUMMARIES: Summaries<typeof OPERATOR_FIELDS> = {
   ...INJECTION_SUMMARIES,
   SIDECAR_IMAGE:
     'The sidecar that the canary expects; this and all below is what the webhook is given. Required with CANARY_NAMESPACE.',
+  ...REMOTE_SUMMARIES,
   KUBECONFIG: "The kubeconfig file of the cluster. Unset: the pod's own ServiceAccount.",
 };
 
@@ -84,7 +87,7 @@ export function readConfig(env: Environment): ConfigResult<OperatorConfig> {
   const problems = [
     ...(result.ok ? [] : result.problems),
     ...injectionProblems(env),
-    ...(result.ok ? canaryProblems(result.config) : []),
+    ...(result.ok ? [...canaryProblems(result.config), ...remoteProblems(result.config)] : []),
   ];
   return !result.ok || problems.length > 0 ? { ok: false, problems } : result;
 }

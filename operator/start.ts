@@ -75,8 +75,8 @@ export async function startOperator(
   };
 }
 
-async function lead({ agents, injectorWatch }: OperatorContext, signal: AbortSignal): Promise<void> {
-  await Promise.all([agents.run(signal), injectorWatch.run(signal)]);
+async function lead({ agents, injectorWatch, mirror }: OperatorContext, signal: AbortSignal): Promise<void> {
+  await Promise.all([agents.run(signal), injectorWatch.run(signal), mirror.run(signal)]);
 }
 
 type Leading = Pick<LeaderElection, 'start' | 'close'>;

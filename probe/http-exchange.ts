@@ -24,6 +24,8 @@ export interface ExchangeOptions {
   timeoutMs?: number | undefined;
   /** Most bytes of the body that are read; 0 (default): the head is enough. */
   maxBytes?: number | undefined;
+  /** PEM of the authorities that are believed; left out: those that Node.js trusts. */
+  ca?: string | undefined;
   /** Looks at the body as it comes; true: what came so far is enough. */
   isEnough?: (chunk: Buffer, headers: IncomingMessage['headers']) => boolean;
   signal?: AbortSignal | undefined;
@@ -83,7 +85,7 @@ function none(reason: string): Exchange {
 }
 
 /** Node throws on a header value or a URL that no request can carry. */
-function start(url: URL, { method = 'GET', headers }: ExchangeOptions): ClientRequest | null {
+function start(url: URL, { method = 'GET', headers, ca }: ExchangeOptions): ClientRequest | null {
   const all = {
     accept: 'application/json',
     'user-agent': 'agent-compliance',
@@ -92,7 +94,7 @@ function start(url: URL, { method = 'GET', headers }: ExchangeOptions): ClientRe
   };
   const options = { method, agent: false as const, headers: all };
   try {
-    return url.protocol === 'https:' ? httpsRequest(url, options) : httpRequest(url, options);
+    return url.protocol === 'https:' ? httpsRequest(url, { ...options, ca }) : httpRequest(url, options);
   } catch {
     return null;
   }

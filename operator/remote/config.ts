@@ -1,0 +1,60 @@
+import { isDnsLabel } from '../../core/injection/names.ts';
+import {
+  integer,
+  kubernetesName,
+  optionalHeaderSecret,
+  optionalHttpUrl,
+  optionalText,
+  type EnvProblem,
+  type Summaries,
+} from '../../runtime/env.ts';
+import type { Secret } from '../../runtime/secret.ts';
+import type { MirrorContext } from './mirror.ts';
+
+/** The variables of the control plane outside the cluster. */
+export const REMOTE_FIELDS = {
+  PLATFORM_CONTROL_PLANE_URL: optionalHttpUrl,
+  PLATFORM_ADMIN_KEY: optionalHeaderSecret,
+  PLATFORM_CA_FILE: optionalText,
+  REMOTE_NAMESPACE: kubernetesName('platform-remote', isDnsLabel),
+  REMOTE_POLL_SECONDS: integer({ min: 1, max: 3600, default: 30 }),
+} as const;
+
+export const REMOTE_SUMMARIES: Summaries<typeof REMOTE_FIELDS> = {
+  PLATFORM_CONTROL_PLANE_URL:
+    'A control plane outside this cluster, whose agents are shown here too. Unset: there is none, and what was mirrored before is removed.',
+  PLATFORM_ADMIN_KEY: 'Its admin key; required with PLATFORM_CONTROL_PLANE_URL.',
+  PLATFORM_CA_FILE: 'PEM file of the authorities that it is believed by. Unset: those that Node.js trusts.',
+  REMOTE_NAMESPACE: 'Namespace of the AgentObservations of agents outside the cluster.',
+  REMOTE_POLL_SECONDS: 'Between two readings of its list while it answers.',
+};
+
+interface RemoteConfig {
+  PLATFORM_CONTROL_PLANE_URL: URL | null;
+  PLATFORM_ADMIN_KEY: Secret | null;
+  PLATFORM_CA_FILE: string | null;
+  REMOTE_NAMESPACE: string;
+  REMOTE_POLL_SECONDS: number;
+}
+
+/** An address without its key would only ever be refused. */
+export function remoteProblems({
+  PLATFORM_CONTROL_PLANE_URL: url,
+  PLATFORM_ADMIN_KEY: key,
+}: RemoteConfig): EnvProblem[] {
+  if (url === null || key !== null) return [];
+  const wanted = 'the admin key of the control plane that PLATFORM_CONTROL_PLANE_URL names';
+  return [{ name: 'PLATFORM_ADMIN_KEY', value: '(unset)', wanted }];
+}
+
+/** What the mirror is told; without an address: that it has nothing to mirror. */
+export function mirrorSettings(
+  config: RemoteConfig,
+): Pick<MirrorContext, 'source' | 'namespace' | 'pollSeconds'> {
+  const { PLATFORM_CONTROL_PLANE_URL: url, PLATFORM_ADMIN_KEY: adminKey, PLATFORM_CA_FILE: caFile } = config;
+  return {
+    source: url === null || adminKey === null ? null : { url, adminKey, caFile },
+    namespace: config.REMOTE_NAMESPACE,
+    pollSeconds: config.REMOTE_POLL_SECONDS,
+  };
+}

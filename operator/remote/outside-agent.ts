@@ -1,0 +1,62 @@
+import type { Grade } from '../../core/gap/gap.ts';
+import { isDnsLabel } from '../../core/injection/names.ts';
+import type { Phase } from '../../core/observation/observation.ts';
+import { RUNTIMES, type Runtime } from '../../core/observation/runtimes.ts';
+import {
+  fail,
+  integer,
+  isoTime,
+  list,
+  nullable,
+  object,
+  oneOf,
+  parseWith,
+  type Field,
+  type Parsed,
+} from '../../core/untrusted/fields.ts';
+
+/** One row of `GET /api/v1/agents`; null is what nobody has reported there yet. */
+export interface OutsideAgent {
+  agentId: string;
+  agentName: string;
+  namespace: string;
+  runtime: Runtime;
+  phase: Phase;
+  grade: Grade | null;
+  score: number | null;
+  tokens: number | null;
+  /** ISO 8601 */
+  lastSeen: string | null;
+}
+
+const dnsLabel: Field<string> = (value, path, errors) =>
+  typeof value === 'string' && isDnsLabel(value) ? value : fail(errors, path, 'must be a DNS label');
+
+/** It becomes an annotation's value, and is compared. */
+const agentId: Field<string> = (value, path, errors) =>
+  typeof value === 'string' && /^[\x21-\x7e]{1,200}$/.test(value)
+    ? value
+    : fail(errors, path, 'must be 1 to 200 visible ASCII characters');
+
+const agent = object<OutsideAgent>({
+  agentId,
+  agentName: dnsLabel,
+  namespace: dnsLabel,
+  runtime: oneOf(RUNTIMES),
+  phase: oneOf(['Pending', 'Healthy', 'Degraded', 'Unhealthy', 'Unknown']),
+  grade: nullable(oneOf(['A', 'B', 'C', 'D', 'F'])),
+  score: nullable(integer({ min: 0, max: 100 })),
+  tokens: nullable(integer({ min: 0 })),
+  lastSeen: nullable(isoTime),
+});
+
+/** Rows that one page may have; the control plane's own limit. */
+const MAX_ROWS = 1_000;
+
+/**
+ * A page of the list. One wrong row makes the whole page wrong: without it its agent would count as gone, and its
+ * observation would be removed.
+ */
+export function parseAgents(value: unknown): Parsed<OutsideAgent[]> {
+  return parseWith(list(agent, { max: MAX_ROWS }), value);
+}
