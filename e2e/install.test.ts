@@ -2,6 +2,7 @@
 // is left after uninstall.
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import OpenAI from 'openai';
+import { adminApi } from './admin-api.ts';
 import { agentWorkload, BRING_BACK, manifestConfigMap, manifestOf, TAKE_DOWN } from './agent-workload.ts';
 import { startCluster, type Cluster } from './cluster/cluster.ts';
 import { eventually, kubectlOf, type Kubectl } from './kubectl.ts';
@@ -49,21 +50,8 @@ async function gapOfPod(): Promise<Gap> {
   ) as Gap;
 }
 
-/** Asks the control plane's API over TLS with the CA that the sidecar was given. */
-async function adminApi<T>(
-  path: string,
-  key: string | null = ADMIN_KEY,
-): Promise<{ status: number; body: T }> {
-  const script = `
-    const url = new URL(${JSON.stringify(path)}, process.env.PLATFORM_URL);
-    const ca = require('node:fs').readFileSync(process.env.PLATFORM_CA_FILE);
-    const headers = ${JSON.stringify(key === null ? {} : { 'x-admin-key': key })};
-    require('node:https').get(url, { ca, headers }, (answer) => {
-      let text = '';
-      answer.on('data', (chunk) => (text += chunk)).on('end', () => console.log(JSON.stringify({ status: answer.statusCode, body: JSON.parse(text) })));
-    });`;
-  return JSON.parse(await inSidecar(script)) as { status: number; body: T };
-}
+const asked = <T>(path: string, key: string | null = ADMIN_KEY) =>
+  adminApi<T>(kubectl, `deploy/${AGENT}`, path, { key });
 
 /** Tokens that the agent itself counted, straight from its port, past the sidecar. */
 async function tokensCountedByAgent(): Promise<number> {
@@ -225,7 +213,7 @@ describe('an annotated Deployment', () => {
       grade: seen.status?.grade,
       issues: seen.status?.issues?.map(({ property }) => property) ?? [],
     }).toEqual({ score: gap.score, grade: gap.grade, issues: gap.issues.map(({ property }) => property) });
-    const list = await adminApi<
+    const list = await asked<
       {
         agentName: string;
         namespace: string;
@@ -246,7 +234,7 @@ describe('an annotated Deployment', () => {
         tokens: seen.status?.tokens,
       }),
     ]);
-    const stored = await adminApi<Gap>(`/api/v1/agents/${AGENT}/gap`);
+    const stored = await asked<Gap>(`/api/v1/agents/${AGENT}/gap`);
     expect(stored.body).toMatchObject({ score: gap.score, grade: gap.grade });
   }, 60_000);
 
@@ -256,7 +244,7 @@ describe('an annotated Deployment', () => {
   ])(
     'is not shown by the admin API %s',
     async (_how, key, status) => {
-      expect((await adminApi('/api/v1/agents', key)).status).toBe(status);
+      expect((await asked('/api/v1/agents', key)).status).toBe(status);
     },
     30_000,
   );

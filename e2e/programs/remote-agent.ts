@@ -1,0 +1,51 @@
+// An agent outside the cluster, as far as its control plane can tell: sends a heartbeat twice a second, each over a connection
+// of its own, and answers on port 8000 how that went.
+//   PLATFORM_URL, PLATFORM_KEY, PLATFORM_CA (PEM), HEARTBEAT (JSON; instance, seq and times are put in)
+import { createServer } from 'node:http';
+import { request } from 'node:https';
+
+const { PLATFORM_URL = '', PLATFORM_KEY = '', PLATFORM_CA = '', HEARTBEAT = '{}' } = process.env;
+const EVERY_MS = 500;
+const TIMEOUT_MS = 5_000;
+const startedAt = new Date().toISOString();
+const heartbeat = JSON.parse(HEARTBEAT) as object;
+
+let accepted = 0;
+/** What was answered instead, or why nothing was, newest last. */
+const refusals: string[] = [];
+let lastAt = performance.now();
+let longestGapMs = 0;
+let seq = 0;
+
+function push(): Promise<string> {
+  seq += 1;
+  const body = JSON.stringify({ ...heartbeat, seq, startedAt, sentAt: new Date().toISOString() });
+  const headers = { authorization: `Bearer ${PLATFORM_KEY}`, 'content-type': 'application/json' };
+  return new Promise((resolve) => {
+    const options = { method: 'POST', ca: PLATFORM_CA, headers, agent: false, timeout: TIMEOUT_MS };
+    const outgoing = request(new URL('/api/v1/heartbeat', PLATFORM_URL), options, (answer) => {
+      answer.resume().on('error', (error) => resolve(error.message));
+      answer.on('end', () => resolve(String(answer.statusCode)));
+    });
+    outgoing.on('timeout', () => outgoing.destroy(new Error('no answer in time')));
+    outgoing.on('error', (error) => resolve(error.message));
+    outgoing.end(body);
+  });
+}
+
+async function beat(): Promise<void> {
+  const outcome = await push();
+  if (outcome === '200' || outcome === '204') {
+    accepted += 1;
+    longestGapMs = Math.max(longestGapMs, performance.now() - lastAt);
+    lastAt = performance.now();
+  } else refusals.push(`${new Date().toISOString()} ${outcome}`);
+  setTimeout(() => void beat(), EVERY_MS);
+}
+
+createServer((_request, response) => {
+  const gapMs = Math.round(Math.max(longestGapMs, performance.now() - lastAt));
+  response.end(JSON.stringify({ accepted, gapMs, refused: refusals.length, refusals: refusals.slice(-5) }));
+}).listen(8000);
+process.once('SIGTERM', () => process.exit(0));
+void beat();

@@ -1,0 +1,277 @@
+// A release of version 0.1.0 is upgraded to this chart, rolled back and upgraded again, with the images of the day: agents,
+// what is known of them, their keys and certificates are the same after each step, and nobody notices one.
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { parse } from 'yaml';
+import { aHeartbeat } from '../testing/heartbeat.ts';
+import { adminApi } from './admin-api.ts';
+import { watchAdmission } from './admission-watch.ts';
+import { startCluster, type Cluster } from './cluster/cluster.ts';
+import {
+  keptState,
+  type Installation,
+  type KeptState,
+  type ListedAgent,
+  type Observation,
+} from './kept-state.ts';
+import { eventually, kubectlOf, type Kubectl, type KubeObject } from './kubectl.ts';
+import { CHART, RELEASE, SYSTEM_NAMESPACE, valuesFor } from './product.ts';
+import {
+  lingeringDeployment,
+  podTemplate,
+  programContainer,
+  programsConfigMap,
+  type PodObject,
+} from './program-pods.ts';
+
+const FROZEN = join(import.meta.dirname, 'fixtures/agent-compliance-0.1.0.tgz');
+const FROZEN_SHA256 = '1c6f2b3b2295c24f35fcff8df8639acfbddd5ce347bd78719a87a1db54bd8181';
+const PRESENT = (parse(readFileSync(join(CHART, 'Chart.yaml'), 'utf8')) as { version: string }).version;
+const PRODUCT = `${RELEASE}-agent-compliance`;
+const NAMESPACE = 'upgrade-team';
+const AGENT = 'steady';
+const REMOTE = 'far-away';
+const NAMESPACE_OF: Record<string, string> = { [REMOTE]: 'platform-remote' };
+/** What both have once they have reported and nothing is still to come. */
+const SETTLED = ['Reporting', 'AgentReachable'];
+const PROOF = { ruleId: 'EVAL-01', verifiedBy: 'auditor@example.com', method: 'read the report' };
+/** The shortest interval of a sidecar, which tries again with the next: a pause of that length loses no heartbeat. */
+const LONGEST_GAP_MS = 10_000;
+
+let cluster: Cluster;
+let kubectl: Kubectl;
+let system: Kubectl;
+let installation: Installation;
+/** As it was with 0.1.0. */
+let first: KeptState;
+let agentPod: string;
+
+async function helm(...args: string[]): Promise<void> {
+  const values = valuesFor(cluster);
+  const controlPlane = { ...(values['controlPlane'] as object), rateLimitSeconds: 0 };
+  const command = ['helm', '-n', SYSTEM_NAMESPACE, ...args, '--wait', '--timeout', '120s'];
+  const input = JSON.stringify({ ...values, controlPlane });
+  const { code, stderr } = await cluster.exec(command, { input, timeoutMs: 150_000 });
+  if (code !== 0) throw new Error(`${stderr}\n${await system.run('get', 'pods,events')}`);
+}
+
+const STEPS: readonly (readonly [what: string, version: string, step: () => Promise<void>])[] = [
+  ['the upgrade to this chart', PRESENT, () => helm('upgrade', RELEASE, CHART, '-f', '-')],
+  ['the rollback to 0.1.0', '0.1.0', () => helm('rollback', RELEASE, '1')],
+  // With the values of 0.1.0 alone: those that came later are not even there.
+  ['the upgrade with --reuse-values', PRESENT, () => helm('upgrade', RELEASE, CHART, '--reuse-values')],
+];
+
+interface Tally {
+  accepted: number;
+  gapMs: number;
+  refused: number;
+  refusals: string[];
+}
+const remoteTally = async () =>
+  JSON.parse(
+    await kubectl.script(
+      REMOTE,
+      'program',
+      `fetch('http://127.0.0.1:8000').then((answer) => answer.text()).then(console.log)`,
+    ),
+  ) as Tally;
+
+/** A pod of one of e2e/programs, outside the product's reach. */
+function program(name: string, args: readonly string[], env: Record<string, string> = {}): KubeObject {
+  const container = {
+    ...programContainer('program', cluster.imageRef('example-agents'), args),
+    env: Object.entries(env).map(([variable, value]) => ({ name: variable, value })),
+  };
+  const { metadata, spec } = podTemplate(name, [container], { spec: { restartPolicy: 'Never' } });
+  return { apiVersion: 'v1', kind: 'Pod', metadata: { name, ...metadata }, spec };
+}
+
+/** The pod of such an agent by itself, to be asked for only. */
+function optedInPod(): KubeObject {
+  const [, deployment] = lingeringDeployment('asked-for', cluster.imageRef('example-agents')) as [
+    KubeObject,
+    { spec: { template: { metadata: object; spec: object } } },
+  ];
+  const { metadata, spec } = deployment.spec.template;
+  return { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'asked-for', ...metadata }, spec };
+}
+
+/** Registers the remote agent, and lets it report from then on. */
+async function startRemote(): Promise<void> {
+  const body = { agentName: REMOTE, runtime: 'other' };
+  const { apiKey } = await installation.admin<{ apiKey: string }>('/api/v1/register', {
+    method: 'POST',
+    body,
+  });
+  const authority = await system.get<{ data: Record<string, string> }>('secret', `${PRODUCT}-webhook-tls`);
+  const env = {
+    PLATFORM_URL: `https://${PRODUCT}-control-plane.${SYSTEM_NAMESPACE}.svc:8080`,
+    PLATFORM_KEY: apiKey,
+    PLATFORM_CA: Buffer.from(String(authority.data['ca.crt']), 'base64').toString(),
+    HEARTBEAT: JSON.stringify(aHeartbeat({ instance: REMOTE, intervalSeconds: 10 })),
+  };
+  await kubectl.apply([program(REMOTE, ['remote-agent.ts'], env)]);
+}
+
+async function startAgent(name: string): Promise<void> {
+  await kubectl.apply(lingeringDeployment(name, cluster.imageRef('example-agents')));
+  await kubectl.run('rollout', 'status', `deploy/${name}`, '--timeout=90s');
+}
+
+async function settled(agent: string): Promise<void> {
+  const isSettled = ({ status }: Observation) =>
+    SETTLED.every((type) => status?.conditions?.some((each) => each.type === type && each.status === 'True'));
+  await eventually(`what ${agent} reports`, 90_000, () => installation.observation(agent), isSettled);
+}
+
+beforeAll(async () => {
+  cluster = await startCluster();
+  kubectl = kubectlOf(cluster, NAMESPACE);
+  system = kubectlOf(cluster, SYSTEM_NAMESPACE);
+  installation = {
+    system,
+    product: PRODUCT,
+    admin: async (path, request) => (await adminApi<never>(kubectl, `deploy/${AGENT}`, path, request)).body,
+    observation: (agent) => kubectlOf(cluster, NAMESPACE_OF[agent] ?? NAMESPACE).get('ao', agent),
+  };
+  await kubectl.run('create', 'namespace', NAMESPACE);
+  await helm('install', RELEASE, FROZEN, '--create-namespace', '-f', '-');
+  await kubectl.apply([programsConfigMap()]);
+  await startAgent(AGENT);
+  agentPod = await kubectl.run('get', 'pods', '-l', `app=${AGENT}`, '-o', 'name');
+  await kubectl.apply([program('client', ['steady-client.ts', `http://${AGENT}`, '4', 'fresh'])]);
+  await startRemote();
+  for (const agent of [AGENT, REMOTE]) {
+    await settled(agent);
+    const path = `/api/v1/agents/${agent}/proof/rule/${PROOF.ruleId}`;
+    const { verifiedBy, method } = PROOF;
+    await installation.admin(path, { method: 'POST', body: { verifiedBy, method } });
+  }
+  first = await keptState(installation, [AGENT, REMOTE]);
+}, 400_000);
+
+afterAll(async () => {
+  const uninstall = ['helm', '-n', SYSTEM_NAMESPACE, 'uninstall', RELEASE, '--ignore-not-found'];
+  await cluster.exec(uninstall).catch(() => undefined);
+  await kubectl.run('delete', 'namespace', NAMESPACE, '--wait=false').catch(() => undefined);
+  await cluster.close();
+}, 120_000);
+
+test('what is upgraded from is version 0.1.0 as it was, and this chart is another', () => {
+  expect(createHash('sha256').update(readFileSync(FROZEN)).digest('hex')).toBe(FROZEN_SHA256);
+  expect(PRESENT).not.toBe('0.1.0');
+  expect(first.agentIds[REMOTE]).toMatch(/^agt_/);
+  for (const agent of [AGENT, REMOTE]) expect(first.proofs[agent]).toEqual([expect.objectContaining(PROOF)]);
+});
+
+describe.each(STEPS)('%s', (what, version, step) => {
+  const newcomer = `newcomer-${STEPS.findIndex(([each]) => each === what)}`;
+  let admission: { admitted: number; bad: string[] };
+  let now: KeptState;
+  let doneAt: number;
+
+  beforeAll(async () => {
+    const watch = watchAdmission(cluster, NAMESPACE, optedInPod());
+    try {
+      await step();
+      doneAt = Date.now();
+      // Meanwhile the injectors of before go.
+      await startAgent(newcomer);
+      await settled(newcomer);
+    } finally {
+      admission = await watch.end();
+    }
+    now = await keptState(installation, [AGENT, REMOTE]);
+  }, 300_000);
+
+  test('refuses no pod that opts in, and admits none without a sidecar', () => {
+    expect(admission.bad).toEqual([]);
+    expect(admission.admitted).toBeGreaterThan(10);
+  });
+
+  test('keeps the observations, and moves no time of a condition', () => {
+    expect(now.uids).toEqual(first.uids);
+    for (const [agent, conditions] of Object.entries(first.conditions)) {
+      const wanted = conditions.map(({ type, status, lastTransitionTime }) =>
+        expect.objectContaining({ type, status, lastTransitionTime }),
+      );
+      expect(now.conditions[agent]).toEqual(expect.arrayContaining(wanted));
+    }
+  });
+
+  test('keeps authority and certificates, and what the API server believes', () => {
+    expect({ certificates: now.certificates, trust: now.trust }).toEqual({
+      certificates: first.certificates,
+      trust: first.trust,
+    });
+    expect(Object.keys(now.certificates)).toContain(`${PRODUCT}-webhook-tls/ca.crt`);
+  });
+
+  test('keeps the proofs, and who a registered agent is', () => {
+    expect(now.proofs).toEqual(first.proofs);
+    expect(now.agentIds).toEqual(first.agentIds);
+  });
+
+  test('takes the heartbeats of the registered agent all the while, by the key that it has', async () => {
+    const tally = await remoteTally();
+    expect(tally.gapMs).toBeLessThan(LONGEST_GAP_MS);
+    expect(tally.refusals.filter((refusal) => /40[13]$/.test(refusal))).toEqual([]);
+  });
+
+  test('takes those of the pod that was injected before', async () => {
+    const isHeard = (listed: ListedAgent[]) =>
+      listed.some(({ agentName, lastSeen }) => agentName === AGENT && Date.parse(lastSeen ?? '') > doneAt);
+    await eventually(
+      `a heartbeat of ${AGENT}`,
+      60_000,
+      () => installation.admin<ListedAgent[]>('/api/v1/agents'),
+      isHeard,
+    );
+  }, 70_000);
+
+  test('leaves the definition of this version, to which what is stored is valid', async () => {
+    const definition = await system.get<{ metadata: { labels: Record<string, string> } }>(
+      'crd',
+      'agentobservations.platform.io',
+    );
+    expect(definition.metadata.labels['helm.sh/chart']).toBe(`agent-compliance-${version}`);
+    for (const agent of [AGENT, REMOTE, newcomer]) {
+      const stored = JSON.stringify(await installation.observation(agent));
+      const replace = ['kubectl', 'replace', '--subresource=status', '--dry-run=server', '-f', '-'];
+      expect(await cluster.exec(replace, { input: stored })).toMatchObject({ code: 0, stderr: '' });
+    }
+  }, 60_000);
+});
+
+describe('after all of it', () => {
+  test('the agent runs in the pod that it had, and its traffic went through without a loss', async () => {
+    expect(await kubectl.run('get', 'pods', '-l', `app=${AGENT}`, '-o', 'name')).toBe(agentPod);
+    const pod = await kubectl.get<PodObject>(...(agentPod.trim().split('/') as [string, string]));
+    const { initContainerStatuses = [], containerStatuses = [] } = pod.status;
+    expect([...initContainerStatuses, ...containerStatuses].map(({ restartCount }) => restartCount)).toEqual([
+      0, 0,
+    ]);
+    await kubectl.script('client', 'program', `process.kill(1, 'SIGTERM')`);
+    await kubectl.run('wait', '--for=jsonpath={.status.phase}=Succeeded', 'pod/client', '--timeout=45s');
+    const log = (await kubectl.run('logs', 'client')).trim().split('\n');
+    expect(JSON.parse(log.at(-1) ?? '')).toMatchObject({ failed: 0, failures: [] });
+  }, 70_000);
+
+  test('registering again finds the agent', async () => {
+    const body = { agentName: REMOTE, runtime: 'other' };
+    const request = { method: 'POST', body } as const;
+    const answer = await adminApi<{ agentId: string }>(
+      kubectl,
+      `deploy/${AGENT}`,
+      '/api/v1/register',
+      request,
+    );
+    expect({ status: answer.status, agentId: answer.body.agentId }).toEqual({
+      status: 200,
+      agentId: first.agentIds[REMOTE],
+    });
+  }, 30_000);
+});

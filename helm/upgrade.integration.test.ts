@@ -1,0 +1,65 @@
+// `helm upgrade --reuse-values` renders the new chart with the values of the old one, defaults included, and with nothing
+// else: every value that came later is missing. e2e/upgrade.test.ts does it in a real cluster.
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { parseAllDocuments } from 'yaml';
+import { run } from '../e2e/cluster/run.ts';
+import { clusterBinary } from '../testing/cluster-binary.ts';
+
+const FROZEN = join(import.meta.dirname, '../e2e/fixtures/agent-compliance-0.1.0.tgz');
+const PRESENT = join(import.meta.dirname, 'agent-compliance');
+
+const helm = (...args: string[]) => run([clusterBinary('helm'), ...args]);
+let folder: string;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'reused-values-'));
+  cpSync(PRESENT, folder, { recursive: true });
+  const { stdout, code } = await helm('show', 'values', FROZEN);
+  if (code !== 0) throw new Error('the frozen chart cannot be read');
+  writeFileSync(join(folder, 'values.yaml'), stdout);
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Kind and name of every object that a chart makes. */
+async function objectsOf(chart: string, ...args: string[]): Promise<string[]> {
+  const command = [
+    'template',
+    'platform',
+    chart,
+    '-n',
+    'platform-system',
+    '--kube-version',
+    '1.36.0',
+    ...args,
+  ];
+  const { stdout, stderr, code } = await helm(...command);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  return parseAllDocuments(stdout)
+    .map((document) => document.toJS() as { kind: string; metadata: { name: string } } | null)
+    .flatMap((each) => (each === null ? [] : [`${each.kind}/${each.metadata.name}`]))
+    .sort();
+}
+
+describe('the values of 0.1.0', () => {
+  test.each([
+    ['as they were', []],
+    ['with an admin key', ['--set', 'adminKey.value=a-key']],
+    ['with the admin key of a Secret', ['--set', 'adminKey.existingSecret=a-secret']],
+    [
+      'with an engine beside each sidecar',
+      ['--set', 'policy.engine=opa,policy.opa.image=openpolicyagent/opa:1.22.0-static'],
+    ],
+    [
+      'without the canary, the namespaces and the definition',
+      ['--set', 'canary.enabled=false,remote.createNamespace=false,crds.install=false'],
+    ],
+    ['with one replica of each', ['--set', 'webhook.replicas=1,operator.replicas=1,controlPlane.replicas=1']],
+  ])('are enough for this chart, %s', async (_how, args) => {
+    const [before, now] = await Promise.all([objectsOf(FROZEN, ...args), objectsOf(folder, ...args)]);
+    // Whatever is there under its name stays there: what Helm finds no more in a release it deletes.
+    expect(now).toEqual(expect.arrayContaining(before));
+  });
+});
