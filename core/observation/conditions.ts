@@ -1,32 +1,264 @@
 import { barOf } from '../gap/grade.ts';
 import type { Grade } from '../gap/gap.ts';
-import type { Condition, ConditionType, InstanceStatus, Phase } from './observation.ts';
+import type { Activity } from './activity.ts';
+import type { Condition, InstanceStatus, Phase } from './observation.ts';
+import { always, conditionAt, verdictOf, type ConditionTable, type VerdictRow } from './verdict.ts';
 
-type Verdict = Pick<Condition, 'status' | 'reason' | 'message'>;
-
-/** What the conditions are judged by. Messages hold nothing that moves with every heartbeat. */
+/** What the conditions are judged by. */
 export interface ConditionInput {
   phase: Phase;
   score: number | undefined;
   /** All listed instances, and those of them that were heard from lately. */
   instances: readonly InstanceStatus[];
   live: readonly InstanceStatus[];
-  /** Workload state, as far as the writer knows it. */
-  activity: 'running' | 'scaled-to-zero' | 'idle';
+  activity: Activity;
   /** ISO 8601; undefined: never. */
   lastChecked: string | undefined;
   /** The lowest grade that counts as compliant. */
   compliantGrade: Grade;
 }
 
+type Row = VerdictRow<ConditionInput>;
+
+const sum = (live: readonly InstanceStatus[], of: (instance: InstanceStatus) => number): number =>
+  live.reduce((total, instance) => total + of(instance), 0);
+
+const someIs =
+  (state: InstanceStatus['policyState']) =>
+  ({ live }: ConditionInput): boolean =>
+    live.some((instance) => instance.policyState === state);
+
+const REPORTING: readonly Row[] = [
+  {
+    status: 'True',
+    reason: 'HeartbeatReceived',
+    when: 'every instance was heard from lately',
+    holds: ({ live, instances }) => live.length > 0 && live.length === instances.length,
+    message: () => 'all instances report',
+  },
+  {
+    status: 'True',
+    reason: 'SomeInstancesSilent',
+    when: 'some instances were heard from lately, others not',
+    holds: ({ live }) => live.length > 0,
+    message: ({ live, instances }) => `${live.length} of ${instances.length} instances report`,
+  },
+  {
+    status: 'False',
+    reason: 'ScaledToZero',
+    when: 'nobody reports, and the workload wants no pod: no alarm, the phase is Pending',
+    holds: ({ activity }) => activity === 'scaled-to-zero',
+    message: () => 'the workload is scaled to zero',
+  },
+  {
+    status: 'False',
+    reason: 'Idle',
+    when: 'nobody reports, and it is between two runs of a CronJob, or the Job or Pod has ended: no alarm, the phase is Pending',
+    holds: ({ activity }) => activity === 'idle',
+    message: () => 'the workload runs only from time to time',
+  },
+  {
+    status: 'False',
+    reason: 'Stale',
+    when: 'no instance was heard from for its stale time: the phase is Unknown',
+    holds: ({ lastChecked, phase }) => lastChecked !== undefined && phase === 'Unknown',
+    message: ({ lastChecked }) => `no heartbeat since ${lastChecked}`,
+  },
+  {
+    status: 'False',
+    reason: 'NoHeartbeat',
+    when: 'none has come yet: from a new agent, or from the pods that follow those that are gone, while these have their time',
+    holds: always,
+    message: ({ lastChecked }) =>
+      lastChecked === undefined ? 'no heartbeat has been received yet' : `no heartbeat since ${lastChecked}`,
+  },
+];
+
+/** Of everything that a report says, when there is none. */
+const UNREPORTED: Row = {
+  status: 'Unknown',
+  reason: 'NotReporting',
+  when: 'nobody reports',
+  holds: ({ live }) => live.length === 0,
+  message: (input) => verdictOf({ type: 'Reporting', rows: REPORTING }, input).message,
+};
+
+const AGENT_REACHABLE: readonly Row[] = [
+  {
+    status: 'False',
+    reason: 'AgentUnreachable',
+    when: "a sidecar that reports gets no answer from its agent's port",
+    holds: ({ live }) => live.some((instance) => instance.agentReachable === false),
+    message: ({ live }) =>
+      `the agent does not answer in ${live.filter((each) => each.agentReachable === false).length} of ${live.length} instances`,
+  },
+  {
+    status: 'True',
+    reason: 'AgentReachable',
+    when: 'it answers in every instance that reports',
+    holds: ({ live }) => live.every((instance) => instance.agentReachable === true),
+    message: () => 'the agent answers',
+  },
+  {
+    status: 'Unknown',
+    reason: 'AgentNotProbed',
+    when: 'a report does not say',
+    holds: always,
+    message: () => 'no report says whether the agent answers',
+  },
+];
+
+const MODEL_REACHABLE: readonly Row[] = [
+  {
+    status: 'False',
+    reason: 'ModelUnreachable',
+    when: 'the check of the model fails in an instance',
+    holds: ({ live }) => live.some((instance) => instance.modelStatus === 'fail'),
+    message: () => "the model endpoint cannot be used with the agent's key",
+  },
+  {
+    status: 'True',
+    reason: 'ModelReachable',
+    when: 'it passes in every instance that reports',
+    holds: ({ live }) => live.every((instance) => instance.modelStatus === 'pass'),
+    message: () => 'the model endpoint answers',
+  },
+  {
+    status: 'Unknown',
+    reason: 'ModelNotChecked',
+    when: 'an instance did not check it: without a reporter inside the agent nobody has its key',
+    holds: always,
+    message: () => 'the model is checked only by a reporter inside the agent that has its key',
+  },
+];
+
+const POLICY_LOADED: readonly Row[] = [
+  {
+    status: 'False',
+    reason: 'PolicyNotLoaded',
+    when: 'the engine of an instance answers, but not for this agent',
+    holds: someIs('not-loaded'),
+    message: () => "the engine answers without this agent's rules",
+  },
+  {
+    status: 'Unknown',
+    reason: 'EngineUnreachable',
+    when: 'the engine of an instance gives no answer',
+    holds: someIs('unreachable'),
+    message: () => 'the policy engine gives no answer',
+  },
+  {
+    status: 'False',
+    reason: 'NoEngine',
+    when: 'an instance has no engine',
+    holds: someIs('none'),
+    message: () => 'no policy engine is configured',
+  },
+  {
+    status: 'Unknown',
+    reason: 'NotReported',
+    when: 'an instance does not say',
+    holds: someIs(undefined),
+    message: () => 'no report says whether the policy is loaded',
+  },
+  {
+    status: 'True',
+    reason: 'PolicyLoaded',
+    when: 'the engine of every instance that reports has the rules',
+    holds: always,
+    message: () => "the engine has this agent's rules",
+  },
+];
+
+const COMPLIANT: readonly Row[] = [
+  {
+    status: 'False',
+    reason: 'GradeTooLow',
+    when: 'the grade is below B, or below the annotation `platform.io/compliant-grade`',
+    holds: ({ score, compliantGrade }) => score === undefined || score < barOf(compliantGrade),
+    message: ({ compliantGrade }) => `the grade is below ${compliantGrade}`,
+  },
+  {
+    status: 'False',
+    reason: 'CriticalIssue',
+    when: 'an instance has an issue of severity critical',
+    holds: ({ live }) => sum(live, (instance) => instance.criticalIssues) > 0,
+    message: () => 'the gap has a critical issue',
+  },
+  {
+    status: 'False',
+    reason: 'PolicyDenied',
+    when: 'the policy denied a request between the last two heartbeats, or the last gap has an issue `policy.*`',
+    holds: ({ live }) => sum(live, (instance) => instance.deniedInWindow + instance.violations) > 0,
+    message: () => 'the policy denied something since the last heartbeat',
+  },
+  {
+    status: 'True',
+    reason: 'Compliant',
+    when: 'none of these',
+    holds: always,
+    message: ({ compliantGrade }) => `grade ${compliantGrade} or better, no critical issue, no policy denial`,
+  },
+];
+
+const healthy = (phase: Phase, when: string): Row => ({
+  status: 'True',
+  reason: phase,
+  when,
+  holds: (input) => input.phase === phase,
+  message: () => 'the agent reports, is reachable and has no failed check of severity error',
+});
+
+const READY: readonly Row[] = [
+  ...REPORTING.filter((row) => row.status === 'False').map((row): Row => ({
+    ...row,
+    when: 'as Reporting',
+    holds: (input) => input.live.length === 0 && row.holds(input),
+  })),
+  {
+    status: 'False',
+    reason: 'Unhealthy',
+    when: 'the phase is Unhealthy',
+    holds: ({ phase }) => phase === 'Unhealthy',
+    message: () => 'a check of severity error fails',
+  },
+  ...AGENT_REACHABLE.filter((row) => row.status !== 'True').map((row): Row => ({
+    ...row,
+    when: 'as AgentReachable',
+    holds: (input) =>
+      verdictOf({ type: 'AgentReachable', rows: AGENT_REACHABLE }, input).reason === row.reason,
+  })),
+  healthy('Degraded', 'the phase is Degraded: a check of a lower severity fails'),
+  healthy('Healthy', 'the phase is Healthy'),
+  {
+    status: 'Unknown',
+    reason: 'PhaseUnknown',
+    when: 'it reports again after a silence, and the phase does not show it yet',
+    holds: always,
+    message: () => 'the phase is not known yet',
+  },
+];
+
 /** The conditions that every writer computes alike; Injected, Routed and Conflict are the operator's alone. */
-const CONDITIONS: readonly { type: ConditionType; judge: (input: ConditionInput) => Verdict }[] = [
-  { type: 'Ready', judge: ready },
-  { type: 'Reporting', judge: reporting },
-  { type: 'AgentReachable', judge: whenLive(agentReachable) },
-  { type: 'ModelReachable', judge: whenLive(modelReachable) },
-  { type: 'PolicyLoaded', judge: whenLive(policyLoaded) },
-  { type: 'Compliant', judge: whenLive(compliant) },
+export const CONDITIONS: readonly ConditionTable<ConditionInput>[] = [
+  { type: 'Ready', meaning: 'it reports, is Healthy or Degraded, and its port answers', rows: READY },
+  { type: 'Reporting', meaning: 'heartbeats come', rows: REPORTING },
+  {
+    type: 'AgentReachable',
+    meaning: "the agent's port answers its sidecar",
+    rows: [UNREPORTED, ...AGENT_REACHABLE],
+  },
+  { type: 'ModelReachable', meaning: 'the model endpoint answers', rows: [UNREPORTED, ...MODEL_REACHABLE] },
+  {
+    type: 'PolicyLoaded',
+    meaning: "the policy engine has this agent's rules",
+    rows: [UNREPORTED, ...POLICY_LOADED],
+  },
+  {
+    type: 'Compliant',
+    meaning: 'grade A or B, no critical issue, no policy denial in the window',
+    rows: [UNREPORTED, ...COMPLIANT],
+  },
 ];
 
 /** The conditions as they are at `at`: `lastTransitionTime` moves only where the status does, others are kept. */
@@ -35,94 +267,11 @@ export function conditionsOf(
   input: ConditionInput,
   about: { at: Date; observedGeneration?: number },
 ): Condition[] {
-  const computed = CONDITIONS.map(({ type, judge }) => {
-    const verdict = judge(input);
-    const before = known.find((condition) => condition.type === type);
-    const moved = before?.status !== verdict.status;
-    return {
-      type,
-      ...verdict,
-      lastTransitionTime: moved ? seconds(about.at) : before.lastTransitionTime,
-      ...(about.observedGeneration === undefined ? {} : { observedGeneration: about.observedGeneration }),
-    };
-  });
+  const { at, observedGeneration } = about;
+  const computed = CONDITIONS.map((table) => ({
+    ...conditionAt(table.type, verdictOf(table, input), known, at),
+    ...(observedGeneration === undefined ? {} : { observedGeneration }),
+  }));
   const kept = known.map((condition) => computed.find((each) => each.type === condition.type) ?? condition);
   return [...kept, ...computed.filter((each) => !kept.includes(each))];
-}
-
-function seconds(at: Date): string {
-  return `${at.toISOString().slice(0, 19)}Z`;
-}
-
-const yes = (reason: string, message: string): Verdict => ({ status: 'True', reason, message });
-const no = (reason: string, message: string): Verdict => ({ status: 'False', reason, message });
-const unknown = (reason: string, message: string): Verdict => ({ status: 'Unknown', reason, message });
-
-/** What nobody reports on is not known. */
-function whenLive(judge: (input: ConditionInput) => Verdict): (input: ConditionInput) => Verdict {
-  return (input) =>
-    input.live.length > 0 ? judge(input) : unknown('NotReporting', reporting(input).message);
-}
-
-function ready(input: ConditionInput): Verdict {
-  const reports = reporting(input);
-  if (reports.status !== 'True') return no(reports.reason, reports.message);
-  if (input.phase === 'Unhealthy') return no('Unhealthy', 'a check of severity error fails');
-  const reachable = agentReachable(input);
-  if (reachable.status !== 'True') return { ...reachable };
-  return yes(input.phase, 'the agent reports, is reachable and has no failed check of severity error');
-}
-
-function reporting(input: ConditionInput): Verdict {
-  const { live, instances, activity, lastChecked } = input;
-  if (live.length > 0 && live.length === instances.length)
-    return yes('HeartbeatReceived', 'all instances report');
-  if (live.length > 0)
-    return yes('SomeInstancesSilent', `${live.length} of ${instances.length} instances report`);
-  if (activity === 'scaled-to-zero') return no('ScaledToZero', 'the workload is scaled to zero');
-  if (activity === 'idle') return no('Idle', 'the workload runs only from time to time');
-  if (lastChecked === undefined) return no('NoHeartbeat', 'no heartbeat has been received yet');
-  return no(input.phase === 'Unknown' ? 'Stale' : 'NoHeartbeat', `no heartbeat since ${lastChecked}`);
-}
-
-function agentReachable({ live }: ConditionInput): Verdict {
-  const away = live.filter((instance) => instance.agentReachable === false).length;
-  if (away > 0)
-    return no('AgentUnreachable', `the agent does not answer in ${away} of ${live.length} instances`);
-  if (live.every((instance) => instance.agentReachable === true))
-    return yes('AgentReachable', 'the agent answers');
-  return unknown('AgentNotProbed', 'no report says whether the agent answers');
-}
-
-function modelReachable({ live }: ConditionInput): Verdict {
-  if (live.some((instance) => instance.modelStatus === 'fail'))
-    return no('ModelUnreachable', "the model endpoint cannot be used with the agent's key");
-  if (live.every((instance) => instance.modelStatus === 'pass'))
-    return yes('ModelReachable', 'the model endpoint answers');
-  return unknown(
-    'ModelNotChecked',
-    'the model is checked only by a reporter inside the agent that has its key',
-  );
-}
-
-function policyLoaded({ live }: ConditionInput): Verdict {
-  const has = (state: InstanceStatus['policyState']): boolean =>
-    live.some((instance) => instance.policyState === state);
-  if (has('not-loaded')) return no('PolicyNotLoaded', "the engine answers without this agent's rules");
-  if (has('unreachable')) return unknown('EngineUnreachable', 'the policy engine gives no answer');
-  if (has('none')) return no('NoEngine', 'no policy engine is configured');
-  if (has(undefined)) return unknown('NotReported', 'no report says whether the policy is loaded');
-  return yes('PolicyLoaded', "the engine has this agent's rules");
-}
-
-function compliant({ live, score, compliantGrade }: ConditionInput): Verdict {
-  const total = (of: (instance: InstanceStatus) => number): number =>
-    live.reduce((sum, instance) => sum + of(instance), 0);
-  if (score === undefined || score < barOf(compliantGrade))
-    return no('GradeTooLow', `the grade is below ${compliantGrade}`);
-  if (total((instance) => instance.criticalIssues) > 0)
-    return no('CriticalIssue', 'the gap has a critical issue');
-  if (total((instance) => instance.deniedInWindow + instance.violations) > 0)
-    return no('PolicyDenied', 'the policy denied something since the last heartbeat');
-  return yes('Compliant', `grade ${compliantGrade} or better, no critical issue, no policy denial`);
 }

@@ -408,10 +408,91 @@ describe('tokens of the day', () => {
     expect([one.tokens, one.instanceCount, one.departedToday]).toEqual([
       12,
       1,
-      { day: '2026-03-01', tokens: 5, costUsd: 0 },
+      {
+        day: '2026-03-01',
+        tokens: 5,
+        costUsd: 0,
+        instances: [{ name: 'a', startedAt: '2026-03-01T09:00:00.000Z', tokens: 5, costUsd: 0 }],
+      },
     ]);
     expect(withoutGone(one, () => true, at(1))).toBe(one);
     expect(statusOf(one, at(43_201)).departedToday).toBeUndefined();
+  });
+});
+
+describe('a process that is taken for gone', () => {
+  const started = '2026-03-01T09:00:00.000Z';
+  const gone = (status: ObservationStatus, second: number, ...names: string[]): ObservationStatus =>
+    statusOf(
+      withoutGone(status, ({ name }) => !names.includes(name), at(second)),
+      at(second),
+    );
+  const brought = (status: ObservationStatus) => [status.tokens, status.departedToday?.tokens ?? 0];
+
+  test('and reports once more counts once: what it left is taken out again', () => {
+    const left = gone(after({ uid: 'u', tokens: 5 }), 1, 'pod-a');
+    expect(brought(left)).toEqual([5, 5]);
+    const late = merge(left, { uid: 'u', seq: 2, second: 2, tokens: 7 });
+    expect(brought(late)).toEqual([7, 0]);
+    expect(brought(gone(late, 3, 'pod-a'))).toEqual([7, 7]);
+  });
+
+  test.each<[string, Beat]>([
+    ['another pod', { from: 'pod-b', uid: 'v', tokens: 2 }],
+    ['a pod of its name', { uid: 'v', tokens: 2 }],
+    ['its own next process', { uid: 'u', startedAt: '2026-03-01T11:00:00.000Z', tokens: 2 }],
+    [
+      'itself, by windows',
+      {
+        uid: 'u',
+        seq: 2,
+        tokens: null,
+        rest: { usage: { windowStartedAt: NOON, models: [], totalTokens: 2, totalCalls: 1 } },
+      },
+    ],
+  ])('keeps what it left when this one reports: %s', (_name, next) => {
+    const left = gone(after({ uid: 'u', tokens: 5 }), 1, 'pod-a');
+    expect(brought(merge(left, { second: 2, ...next }))).toEqual([7, 5]);
+  });
+
+  test('is known by name and uid where it never says when it started', () => {
+    const nameless: Beat = { uid: 'u', seq: null, startedAt: null, tokens: 5 };
+    const left = gone(after(nameless), 1, 'pod-a');
+    expect(brought(merge(left, { ...nameless, second: 2, tokens: 6 }))).toEqual([6, 0]);
+  });
+
+  test('is remembered until fifty others have left, and its tokens for the day', () => {
+    const beats = Array.from({ length: 60 }, (_, index): Beat => ({ from: `pod-${index}`, tokens: 1 }));
+    const names = beats.map((beat) => beat.from ?? '');
+    const left = beats.reduce<ObservationStatus>(
+      (status, beat, index) => gone(merge(status, beat), 0, names[index] ?? ''),
+      { phase: 'Pending' },
+    );
+    expect(left.departedToday?.instances?.map(({ name }) => name)).toEqual(names.slice(10));
+    expect(left.tokens).toBe(60);
+    expect(gone(left, 43_201, 'nobody').departedToday).toBeUndefined();
+  });
+
+  test('counts once, in whatever order processes report, go and come late', () => {
+    const step = fc.record({
+      from: fc.constantFrom('a', 'b', 'c'),
+      more: fc.nat(50),
+      goes: fc.boolean(),
+    });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 30 }), (steps) => {
+        const totals = new Map<string, number>();
+        let status: ObservationStatus = { phase: 'Pending' };
+        for (const [index, { from, more, goes }] of steps.entries()) {
+          const tokens = (totals.get(from) ?? 0) + more;
+          totals.set(from, tokens);
+          status = merge(status, { from, uid: from, startedAt: started, seq: index + 1, tokens });
+          if (goes) status = gone(status, 0, from);
+        }
+        const wanted = [...totals.values()].reduce((sum, tokens) => sum + tokens, 0);
+        expect(status.tokens ?? 0).toBe(wanted);
+      }),
+    );
   });
 });
 

@@ -7,7 +7,7 @@ import { instanceOf, isOutdated, isSameProcess, modelCheck, type SenderId } from
 import type { InstanceStatus, ObservationStatus } from './observation.ts';
 import { isLive, worstOf } from './phase.ts';
 import { statusOf, type ObservationContext } from './status-of.ts';
-import { departed, withDeparted } from './tokens.ts';
+import { departed, withDeparted, withReturned } from './tokens.ts';
 
 /** Who sent the heartbeat, and what the writer knows of the agent. */
 export interface Sender extends SenderId, ObservationContext {}
@@ -46,7 +46,7 @@ export function mergeHeartbeat(
   const before: ObservationStatus = status ?? { phase: 'Pending' };
   const known = before.instances?.find((instance) => instance.name === sender.instance);
   const instance = instanceOf(known, heartbeat, sender, at);
-  const next = { ...before, ...proofsOf(before, heartbeat, at) };
+  const next = { ...withoutReturned(before, heartbeat, sender, at), ...proofsOf(before, heartbeat, at) };
   const others = (before.instances ?? []).filter((each) => each !== known);
   if (known === undefined && others.length >= MAX_INSTANCES)
     return statusOf(overfull(next, heartbeat, at), at, sender);
@@ -60,6 +60,19 @@ export function mergeHeartbeat(
   };
   const shown = speaks(listed, instance, at) ? withReport(listed, heartbeat, instance) : listed;
   return statusOf(shown, at, sender);
+}
+
+/** A sender of totals brings what it left behind with it again; the windows of another only add to that. */
+function withoutReturned(
+  status: ObservationStatus,
+  heartbeat: Heartbeat,
+  { instance: name, uid }: SenderId,
+  at: Date,
+): ObservationStatus {
+  if (heartbeat.totals === null || status.departedToday === undefined) return status;
+  const { departedToday: _, ...kept } = status;
+  const process = { name, startedAt: heartbeat.startedAt, ...(uid === undefined ? {} : { uid }) };
+  return { ...kept, ...withReturned(status, process, at) };
 }
 
 /**

@@ -49,6 +49,12 @@ describe('the next change by time alone', () => {
     ],
     ['the last one is gone and none has come', reported([]), {}, '2026-11-21T12:01:50.001Z'],
     ['the last one is gone and none should come', reported([]), { activity: 'idle' }, null],
+    [
+      'the last one is gone long ago, and the next is awaited since a moment ago',
+      { ...reported([]), lastChecked: '2026-11-20T00:00:00Z', awaitedSince: '2026-11-21T11:59:00Z' },
+      {},
+      '2026-11-21T12:01:00.001Z',
+    ],
     ['the last one is gone long ago', { ...reported([]), lastChecked: '2026-11-20T00:00:00Z' }, {}, null],
     [
       'the day ends, and its tokens with it',
@@ -77,7 +83,6 @@ describe('what an observation says about its status', () => {
 
   test('has defaults', () => {
     expect(contextOf({ metadata: { name: 'x', namespace: 'n' }, spec })).toEqual({
-      activity: 'running',
       heartbeatSeconds: 30,
     });
   });

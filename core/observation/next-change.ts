@@ -1,3 +1,4 @@
+import { activityOf, silentSinceMs } from './activity.ts';
 import type { ObservationStatus } from './observation.ts';
 import { isLive, staleLimitMs } from './phase.ts';
 import type { ObservationContext } from './status-of.ts';
@@ -11,11 +12,9 @@ export function nextChangeAt(status: ObservationStatus, at: Date, context: Obser
   const silent = instances
     .filter((instance) => isLive(instance, at))
     .map((instance) => Date.parse(instance.lastHeartbeat) + staleLimitMs(instance.intervalSeconds));
-  const waits = instances.length === 0 && (context.activity ?? 'running') === 'running';
-  const unreplaced =
-    waits && status.lastChecked !== undefined
-      ? [Date.parse(status.lastChecked) + staleLimitMs(context.heartbeatSeconds ?? 30)]
-      : [];
+  const waits = instances.length === 0 && activityOf(status, context.activity) === 'running';
+  const since = silentSinceMs(status);
+  const unreplaced = waits && since !== null ? [since + staleLimitMs(context.heartbeatSeconds ?? 30)] : [];
   const midnight =
     (status.tokens ?? 0) > 0 ? [Date.UTC(at.getUTCFullYear(), at.getUTCMonth(), at.getUTCDate() + 1)] : [];
   // One millisecond past a limit, which itself still counts as reporting.

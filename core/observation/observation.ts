@@ -1,6 +1,7 @@
 import type { OutcomeCounts } from '../behavior/audit-entry.ts';
 import type { Grade, Issue } from '../gap/gap.ts';
 import type { PolicyFacts } from '../facts/facts.ts';
+import type { DriftReason } from '../injection/drift.ts';
 import type { Check, CheckStatus, HealthSummary } from '../health/health.ts';
 import type { PolicyMode } from '../heartbeat/heartbeat.ts';
 import type { ProofRecord } from '../proof/proof.ts';
@@ -94,11 +95,41 @@ export interface ObservationStatus {
   instances?: InstanceStatus[];
   /** The instance whose report `issues`, `checks`, `usage`, `summary`, `model` and `source` show: the worst one, or for at most one interval the one that was it. */
   reportedBy?: string;
-  departedToday?: { day: string; tokens: number; costUsd: number };
+  departedToday?: DepartedToday;
+  /** ISO 8601; when an agent that rested was expected to report again. Absent while it reports or rests. */
+  awaitedSince?: string;
+  /** By reason; absent: every live pod is as the present installation would make it. */
+  drift?: Drift[];
   instanceCount?: number;
   /** ISO 8601; when the worst instance's report was received. */
   lastChecked?: string;
   conditions?: Condition[];
+}
+
+/** Use of one UTC day by processes that are gone. */
+export interface DepartedToday {
+  /** YYYY-MM-DD */
+  day: string;
+  tokens: number;
+  costUsd: number;
+  /** The last of them: when a report of one comes late, its part is taken out again. */
+  instances?: DepartedInstance[];
+}
+
+export interface DepartedInstance {
+  name: string;
+  uid?: string;
+  startedAt: string;
+  tokens: number;
+  costUsd: number;
+}
+
+/** Live pods that the present installation would make differently. */
+export interface Drift {
+  reason: DriftReason;
+  pods: number;
+  /** One of them, the first by name. */
+  example: string;
 }
 
 export interface TokenHash {

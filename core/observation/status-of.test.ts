@@ -138,6 +138,42 @@ describe('an agent that is silent', () => {
     expect([status.phase, said(status, 'Reporting'), status.tokens]).toEqual([phase, reporting, 5]);
   });
 
+  test.each([
+    ['scaled-to-zero', 'False ScaledToZero'],
+    ['idle', 'False Idle'],
+  ] as const)('because it is %s stays so for writers who do not see the workload', (activity, expected) => {
+    const resting = statusOf(reported(), at(200), { activity });
+    for (const seconds of [201, 5_000]) {
+      const later = statusOf(resting, at(seconds));
+      expect([later.phase, said(later, 'Reporting')]).toEqual(['Pending', expected]);
+      expect(later).toEqual(resting);
+    }
+  });
+
+  test.each<[number, string, string]>([
+    [0, 'Pending', 'False NoHeartbeat'],
+    [120, 'Pending', 'False NoHeartbeat'],
+    [121, 'Unknown', 'False Stale'],
+  ])('%i s after it was woken from a long rest is %s', (seconds, phase, reporting) => {
+    const empty = withoutGone(reported(), () => false, at(1));
+    const resting = statusOf(empty, at(200), { activity: 'scaled-to-zero' });
+    const woken = statusOf(resting, at(90_000), { activity: 'running' });
+    expect(woken.awaitedSince).toBe(at(90_000).toISOString());
+    // Whoever writes next, and however often the operator looks.
+    for (const context of [{}, { activity: 'running' as const }]) {
+      const later = statusOf(woken, at(90_000 + seconds), context);
+      expect([later.phase, said(later, 'Reporting')]).toEqual([phase, reporting]);
+    }
+  });
+
+  test('is no longer awaited when it reports, or rests again', () => {
+    const resting = statusOf(reported(), at(200), { activity: 'idle' });
+    const woken = statusOf(resting, at(300), { activity: 'running' });
+    const back = mergeHeartbeat(woken, aHeartbeat({ seq: 2 }), { instance: 'a' }, at(301));
+    expect([back.phase, back.awaitedSince]).toEqual(['Healthy', undefined]);
+    expect(statusOf(woken, at(301), { activity: 'idle' }).awaitedSince).toBeUndefined();
+  });
+
   test('is silent in the same way at each look', () => {
     const once = statusOf(reported(), at(200));
     expect(statusOf(once, at(300))).toEqual(once);

@@ -1,6 +1,7 @@
 import type { OutcomeCounts } from '../behavior/audit-entry.ts';
 import type { Grade } from '../gap/gap.ts';
 import { gradeOf } from '../gap/grade.ts';
+import { activityOf, awaitedSinceOf, silentSinceMs, type Activity } from './activity.ts';
 import { conditionsOf } from './conditions.ts';
 import type { InstanceStatus, ObservationStatus, Phase } from './observation.ts';
 import { isLive, staleLimitMs, worstOf } from './phase.ts';
@@ -11,8 +12,8 @@ export interface ObservationContext {
   /** The lowest grade that counts as compliant (`platform.io/compliant-grade`); default B. */
   compliantGrade?: Grade;
   observedGeneration?: number;
-  /** Why nobody reports, where that is no alarm; default running. */
-  activity?: 'running' | 'scaled-to-zero' | 'idle';
+  /** Said by who sees the workload; default: as it was said last. */
+  activity?: Activity;
   /** The interval that the agent is asked to keep, in seconds; counts only while it has no instance. Default 30. */
   heartbeatSeconds?: number;
 }
@@ -29,14 +30,16 @@ export function statusOf(
   at: Date,
   context: ObservationContext = {},
 ): ObservationStatus {
-  const { departedToday: _, ...kept } = known ?? PENDING;
+  const { departedToday: _departed, awaitedSince: _awaited, ...kept } = known ?? PENDING;
   const instances = (known?.instances ?? []).map((instance) => withStaleness(instance, at));
   const live = instances.filter((instance) => isLive(instance, at));
-  const activity = context.activity ?? 'running';
-  const phase = phaseNow(kept, { live, activity, at, heartbeatSeconds: context.heartbeatSeconds ?? 30 });
+  const activity = activityOf(known, context.activity);
+  const awaitedSince = awaitedSinceOf(known, { isReporting: live.length > 0, activity, at });
+  const silence = { ...kept, ...(awaitedSince === undefined ? {} : { awaitedSince }) };
+  const phase = phaseNow(silence, { live, activity, at, heartbeatSeconds: context.heartbeatSeconds ?? 30 });
   const aggregates = live.length > 0 ? aggregatesOf(live) : {};
   const status: ObservationStatus = {
-    ...kept,
+    ...silence,
     ...aggregates,
     ...departed(known ?? PENDING, [], at),
     phase,
@@ -81,18 +84,18 @@ function phaseNow(
   known: Omit<ObservationStatus, 'departedToday'>,
   now: {
     live: readonly InstanceStatus[];
-    activity: 'running' | 'scaled-to-zero' | 'idle';
+    activity: Activity;
     at: Date;
     heartbeatSeconds: number;
   },
 ): Phase {
   const worst = worstOf(now.live);
   if (worst !== undefined) return worst.phase;
-  if (known.lastChecked === undefined || now.activity !== 'running') return 'Pending';
+  const since = silentSinceMs(known);
+  if (since === null || now.activity !== 'running') return 'Pending';
   if ((known.instances ?? []).length > 0) return 'Unknown';
   // All instances are gone, as in a rollout: the next one has its time to report before it is an alarm.
-  const silentMs = now.at.getTime() - Date.parse(known.lastChecked);
-  return silentMs > staleLimitMs(now.heartbeatSeconds) ? 'Unknown' : 'Pending';
+  return now.at.getTime() - since > staleLimitMs(now.heartbeatSeconds) ? 'Unknown' : 'Pending';
 }
 
 function aggregatesOf(live: readonly InstanceStatus[]): Partial<ObservationStatus> {

@@ -1,5 +1,5 @@
 import { dayOf } from '../usage/day-totals.ts';
-import type { InstanceStatus, ObservationStatus } from './observation.ts';
+import type { DepartedInstance, InstanceStatus, ObservationStatus } from './observation.ts';
 
 /** Tokens and cost of one UTC day. */
 export interface DayUse {
@@ -31,11 +31,14 @@ export function withDeparted(
   gone: readonly InstanceStatus[],
   at: Date,
 ): Pick<ObservationStatus, 'departedToday'> {
-  return departed(
-    status,
-    gone.map((instance) => useOf(instance, at)),
-    at,
-  );
+  const rows = gone
+    .map((instance) => ({ instance, use: useOf(instance, at) }))
+    .filter(({ use }) => use.tokens > 0 || use.costUsd > 0)
+    .map(({ instance: { name, uid, startedAt }, use }) => ({
+      ...{ name, startedAt, ...use },
+      ...(uid === undefined ? {} : { uid }),
+    }));
+  return departedOf(at, sumOf([departedOn(status, at), ...rows]), [...rowsOn(status, at), ...rows]);
 }
 
 /** `departedToday` with use that belongs to no listed instance. */
@@ -44,8 +47,49 @@ export function departed(
   uses: readonly DayUse[],
   at: Date,
 ): Pick<ObservationStatus, 'departedToday'> {
-  const { tokens, costUsd } = sumOf([departedOn(status, at), ...uses]);
-  return tokens === 0 && costUsd === 0 ? {} : { departedToday: { day: dayOf(at), tokens, costUsd } };
+  return departedOf(at, sumOf([departedOn(status, at), ...uses]), rowsOn(status, at));
+}
+
+/**
+ * `departedToday` without the part of a process that was taken for gone and reports its total again: a last heartbeat
+ * that comes after its pod has left, or a pod that was not gone at all.
+ * @param process with `startedAt` null where its sender does not say; then any of its name and uid is meant
+ */
+export function withReturned(
+  status: Pick<ObservationStatus, 'departedToday'>,
+  process: Pick<DepartedInstance, 'name' | 'uid'> & { startedAt: string | null },
+  at: Date,
+): Pick<ObservationStatus, 'departedToday'> {
+  const rows = rowsOn(status, at);
+  const isSame = (row: DepartedInstance): boolean =>
+    row.name === process.name &&
+    row.uid === process.uid &&
+    (process.startedAt === null || Date.parse(row.startedAt) === Date.parse(process.startedAt));
+  const back = rows.filter(isSame).map(({ tokens, costUsd }) => ({ tokens: -tokens, costUsd: -costUsd }));
+  return departedOf(
+    at,
+    sumOf([departedOn(status, at), ...back]),
+    rows.filter((row) => !isSame(row)),
+  );
+}
+
+/** A heartbeat is late by a minute at most; the parts of processes that left before these cannot be taken out again. */
+const MAX_DEPARTED = 50;
+
+function departedOf(
+  at: Date,
+  { tokens, costUsd }: DayUse,
+  rows: readonly DepartedInstance[],
+): Pick<ObservationStatus, 'departedToday'> {
+  if (rows.length === 0 && tokens === 0 && costUsd === 0) return {};
+  const instances = rows.slice(-MAX_DEPARTED);
+  // Differences of prices in binary fractions can fall below nothing by an atom.
+  const use = { tokens: Math.max(0, tokens), costUsd: Math.max(0, costUsd) };
+  return { departedToday: { day: dayOf(at), ...use, ...(instances.length > 0 ? { instances } : {}) } };
+}
+
+function rowsOn({ departedToday }: Pick<ObservationStatus, 'departedToday'>, at: Date): DepartedInstance[] {
+  return departedToday?.day === dayOf(at) ? (departedToday.instances ?? []) : [];
 }
 
 function useOf(instance: InstanceStatus, at: Date): DayUse {

@@ -1,0 +1,49 @@
+import { describe, expect, test } from '@jest/globals';
+import { DRIFT_SUMMARIES, driftOf, type DriftReason } from './drift.ts';
+
+const PRESENT = { version: '1', configHash: 'c' };
+const record = (version: string, config: string): Record<string, string> => ({
+  'platform.io/injected': JSON.stringify({
+    version,
+    config,
+    agent: { container: 'agent', port: 8000 },
+    restore: [],
+    ownLabel: false,
+  }),
+});
+const opted = { 'platform.io/inject': 'true' };
+
+const CASES: [string, boolean, Record<string, string>, DriftReason | null][] = [
+  ['as the installation makes it', true, { ...opted, ...record('1', 'c') }, null],
+  ['opted in without a sidecar', false, opted, 'sidecar-missing'],
+  ['with a value that is refused', false, { 'platform.io/inject': 'yes' }, 'sidecar-missing'],
+  ['without a word and without a sidecar', false, {}, 'not-opted-in'],
+  ['opted out without a sidecar', false, { 'platform.io/inject': 'false' }, 'not-opted-in'],
+  ['of somebody who puts the sidecar in by hand', true, {}, null],
+  ['opted in, with a sidecar that nobody recorded', true, opted, 'record-missing'],
+  [
+    'opted in, with a record that cannot be read',
+    true,
+    { ...opted, 'platform.io/injected': '{' },
+    'record-missing',
+  ],
+  ['of an older version', true, { ...opted, ...record('0', 'c') }, 'version-outdated'],
+  ['of other settings', true, { ...opted, ...record('1', 'd') }, 'configuration-outdated'],
+];
+
+describe('drift', () => {
+  test.each(CASES)('of a pod %s', (_, hasSidecar, annotations, expected) => {
+    expect(driftOf({ hasSidecar, annotations }, PRESENT)).toBe(expected);
+  });
+
+  test('has a case for every reason', () => {
+    const seen = new Set(CASES.flatMap(([, , , reason]) => reason ?? []));
+    expect([...seen].sort()).toEqual(Object.keys(DRIFT_SUMMARIES).sort());
+  });
+
+  test('counts nothing as outdated where the settings are not known', () => {
+    const of = (annotations: Record<string, string>) =>
+      driftOf({ hasSidecar: true, annotations: { ...opted, ...annotations } }, null);
+    expect([of(record('0', 'd')), of({})]).toEqual([null, 'record-missing']);
+  });
+});

@@ -1,0 +1,124 @@
+import { describe, expect, test } from '@jest/globals';
+import { CONDITIONS, conditionsOf, type ConditionInput } from './conditions.ts';
+import type { ConditionType, InstanceStatus } from './observation.ts';
+
+const live = (change: Partial<InstanceStatus> = {}): InstanceStatus => ({
+  name: 'a',
+  startedAt: '2026-11-21T00:00:00Z',
+  seq: 1,
+  phase: 'Healthy',
+  score: 100,
+  lastHeartbeat: '2026-11-21T12:00:00Z',
+  intervalSeconds: 30,
+  tokensToday: 0,
+  costTodayUsd: 0,
+  day: '2026-11-21',
+  violations: 0,
+  criticalIssues: 0,
+  deniedInWindow: 0,
+  agentReachable: true,
+  modelStatus: 'pass',
+  policyState: 'answered',
+  ...change,
+});
+
+const inputOf = (change: Partial<ConditionInput> = {}): ConditionInput => {
+  const instances = change.live ?? [live()];
+  return {
+    phase: 'Healthy',
+    score: 100,
+    instances,
+    live: instances,
+    activity: 'running',
+    lastChecked: '2026-11-21T12:00:00Z',
+    compliantGrade: 'B',
+    ...change,
+  };
+};
+
+const silent = (change: Partial<ConditionInput> = {}): ConditionInput =>
+  inputOf({ live: [], instances: [live()], phase: 'Unknown', ...change });
+
+/** An example for every row of every truth table, in the order of the tables. */
+const ROWS: [ConditionType, string, string, ConditionInput][] = [
+  ['Ready', 'False', 'ScaledToZero', silent({ activity: 'scaled-to-zero', phase: 'Pending' })],
+  ['Ready', 'False', 'Idle', silent({ activity: 'idle', phase: 'Pending' })],
+  ['Ready', 'False', 'Stale', silent()],
+  ['Ready', 'False', 'NoHeartbeat', silent({ lastChecked: undefined, phase: 'Pending' })],
+  ['Ready', 'False', 'Unhealthy', inputOf({ phase: 'Unhealthy' })],
+  ['Ready', 'False', 'AgentUnreachable', inputOf({ live: [live({ agentReachable: false })] })],
+  ['Ready', 'Unknown', 'AgentNotProbed', inputOf({ live: [{ ...live(), agentReachable: undefined! }] })],
+  ['Ready', 'True', 'Degraded', inputOf({ phase: 'Degraded' })],
+  ['Ready', 'True', 'Healthy', inputOf()],
+  ['Ready', 'Unknown', 'PhaseUnknown', inputOf({ phase: 'Unknown' })],
+  ['Reporting', 'True', 'HeartbeatReceived', inputOf()],
+  ['Reporting', 'True', 'SomeInstancesSilent', inputOf({ instances: [live(), live({ name: 'b' })] })],
+  ['Reporting', 'False', 'ScaledToZero', silent({ activity: 'scaled-to-zero' })],
+  ['Reporting', 'False', 'Idle', silent({ activity: 'idle' })],
+  ['Reporting', 'False', 'Stale', silent()],
+  ['Reporting', 'False', 'NoHeartbeat', silent({ phase: 'Pending' })],
+  ['AgentReachable', 'Unknown', 'NotReporting', silent()],
+  [
+    'AgentReachable',
+    'False',
+    'AgentUnreachable',
+    inputOf({ live: [live(), live({ agentReachable: false })] }),
+  ],
+  ['AgentReachable', 'True', 'AgentReachable', inputOf()],
+  [
+    'AgentReachable',
+    'Unknown',
+    'AgentNotProbed',
+    inputOf({ live: [{ ...live(), agentReachable: undefined! }] }),
+  ],
+  ['ModelReachable', 'Unknown', 'NotReporting', silent()],
+  ['ModelReachable', 'False', 'ModelUnreachable', inputOf({ live: [live(), live({ modelStatus: 'fail' })] })],
+  ['ModelReachable', 'True', 'ModelReachable', inputOf()],
+  [
+    'ModelReachable',
+    'Unknown',
+    'ModelNotChecked',
+    inputOf({ live: [live(), live({ modelStatus: 'skip' })] }),
+  ],
+  ['PolicyLoaded', 'Unknown', 'NotReporting', silent()],
+  [
+    'PolicyLoaded',
+    'False',
+    'PolicyNotLoaded',
+    inputOf({ live: [live({ policyState: 'unreachable' }), live({ policyState: 'not-loaded' })] }),
+  ],
+  [
+    'PolicyLoaded',
+    'Unknown',
+    'EngineUnreachable',
+    inputOf({ live: [live({ policyState: 'none' }), live({ policyState: 'unreachable' })] }),
+  ],
+  ['PolicyLoaded', 'False', 'NoEngine', inputOf({ live: [live(), live({ policyState: 'none' })] })],
+  [
+    'PolicyLoaded',
+    'Unknown',
+    'NotReported',
+    inputOf({ live: [live(), { ...live(), policyState: undefined! }] }),
+  ],
+  ['PolicyLoaded', 'True', 'PolicyLoaded', inputOf()],
+  ['Compliant', 'Unknown', 'NotReporting', silent()],
+  ['Compliant', 'False', 'GradeTooLow', inputOf({ score: 74, live: [live({ criticalIssues: 1 })] })],
+  ['Compliant', 'False', 'CriticalIssue', inputOf({ live: [live({ criticalIssues: 1, violations: 1 })] })],
+  ['Compliant', 'False', 'PolicyDenied', inputOf({ live: [live({ deniedInWindow: 1 })] })],
+  ['Compliant', 'True', 'Compliant', inputOf({ score: 75 })],
+];
+
+describe('the truth tables of the conditions', () => {
+  test.each(ROWS)('%s is %s with the reason %s', (type, status, reason, input) => {
+    const found = conditionsOf([], input, { at: new Date(0) }).find((each) => each.type === type);
+    expect(found).toMatchObject({ status, reason, lastTransitionTime: '1970-01-01T00:00:00Z' });
+    expect(found?.message).toMatch(/^[a-z0-9].*[^.]$/);
+  });
+
+  test('have no row that nothing reaches, and no other', () => {
+    const rows = CONDITIONS.flatMap(({ type, rows }) =>
+      rows.map(({ status, reason }) => `${type} ${status} ${reason}`),
+    );
+    expect(rows).toEqual(ROWS.map(([type, status, reason]) => `${type} ${status} ${reason}`));
+  });
+});
