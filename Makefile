@@ -4,9 +4,9 @@ SHELL := /bin/sh
 # npm scripts find the project's own Node.js first; recipes that call node directly use it too.
 export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 INSTALLED := node_modules/.package-lock.json
-SOURCES := $(shell find core runtime kube probe push sidecar operator webhook control-plane reporter cli examples scripts/build.mjs scripts/node-guard.mjs -type f 2>/dev/null)
+SOURCES := $(shell find core runtime kube probe push sidecar operator webhook control-plane reporter cli examples scripts/build.mjs scripts/node-guard.mjs scripts/third-party-notices.ts scripts/release -type f 2>/dev/null)
 
-.PHONY: help install demo test check unit integration e2e soak bench cluster-binaries images cluster-up cluster-down build package generate format clean
+.PHONY: help install demo test check unit integration e2e soak bench cluster-binaries images cluster-up cluster-down build package release generate format clean
 
 help: ## List the targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z0-9-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,6 +28,9 @@ build: dist/.built ## Bundle every process, the CLI and the reporter into dist/
 
 package: dist/.built ## Pack what is published to npm: the CLI, the reporter, the sidecar and the control plane
 	@node scripts/pack.ts
+
+release: dist/.built ## Make what a release consists of, the images aside, in dist/release (docs/release.md)
+	@node scripts/release.ts
 
 demo: dist/.built ## Run three agents behind sidecars with a control plane, without a cluster (ONCE=1: end by itself)
 	@npm run --silent demo

@@ -4,6 +4,7 @@ import { copyFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileS
 import { dirname, join } from 'node:path';
 import { build } from 'esbuild';
 import { nodeGuard } from './node-guard.mjs';
+import { noticesOf } from './third-party-notices.ts';
 
 const root = dirname(import.meta.dirname);
 const { version, engines } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
@@ -47,8 +48,14 @@ async function buildProcess([folder, part]) {
     minifySyntax: true,
     minifyWhitespace: true,
   });
-  writeFileSync(join(root, `dist/${part}/meta.json`), JSON.stringify(metafile));
+  record(part, metafile);
   report(outfile);
+}
+
+/** What the bundle is made of, and the licences that have to go with it. */
+function record(part, metafile) {
+  writeFileSync(join(root, `dist/${part}/meta.json`), JSON.stringify(metafile));
+  writeFileSync(join(root, `dist/${part}/THIRD-PARTY-NOTICES`), noticesOf(root, [part]));
 }
 
 async function buildReporter() {
@@ -58,7 +65,8 @@ async function buildReporter() {
     ['esm', 'dist/reporter/index.mjs'],
     ['cjs', 'dist/reporter/index.js'],
   ]) {
-    await build({ ...common, entryPoints: [entry], outfile, format, metafile: false });
+    const { metafile } = await build({ ...common, entryPoints: [entry], outfile, format });
+    if (format === 'esm') record('reporter', metafile);
     report(outfile);
   }
 }

@@ -11,6 +11,7 @@ import { noticesOf } from './third-party-notices.ts';
 
 const root = dirname(import.meta.dirname);
 const PROCESSES = ['cli', 'sidecar', 'control-plane'];
+const BUNDLES = [...PROCESSES, 'reporter'];
 const FILES = {
   'dist/package.json': 'dist/package.json',
   'dist/reporter/index.js': 'dist/reporter/index.js',
@@ -38,20 +39,18 @@ const PUBLISHED_KEYS = [
 const TRIED = new Set(['bufferutil', 'utf-8-validate']);
 
 interface Bundle {
-  inputs: Record<string, unknown>;
   outputs: Record<string, { imports: { path: string; external?: boolean }[] }>;
 }
 
-function bundleOf(part: string): Bundle {
+function refuseWhatIsMissing(part: string): void {
   const bundle = JSON.parse(readFileSync(join(root, `dist/${part}/meta.json`), 'utf8')) as Bundle;
   const missing = Object.values(bundle.outputs)
     .flatMap(({ imports }) => imports)
     .filter(({ path, external }) => external === true && !isBuiltin(path) && !TRIED.has(path));
   if (missing.length > 0)
     throw new Error(
-      `dist/${part}/main.js needs what is not in it: ${missing.map(({ path }) => path).join(', ')}`,
+      `the bundle of dist/${part} needs what is not in it: ${missing.map(({ path }) => path).join(', ')}`,
     );
-  return bundle;
 }
 
 /** What leads to files that are not in the package, or have another name there, by the name's ending. */
@@ -70,8 +69,8 @@ function copy(from: string, to: string): void {
 
 function stage(folder: string): void {
   for (const [from, to] of Object.entries(FILES)) copy(join(root, from), join(folder, to));
-  const inputs = PROCESSES.flatMap((part) => Object.keys(bundleOf(part).inputs));
-  writeFileSync(join(folder, 'THIRD-PARTY-NOTICES'), noticesOf(root, inputs));
+  for (const part of BUNDLES) refuseWhatIsMissing(part);
+  writeFileSync(join(folder, 'THIRD-PARTY-NOTICES'), noticesOf(root, BUNDLES));
   const own = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Record<string, unknown>;
   const published = Object.fromEntries(PUBLISHED_KEYS.map((key) => [key, own[key]]));
   writeFileSync(join(folder, 'package.json'), `${JSON.stringify(published, null, 2)}\n`);

@@ -6,16 +6,18 @@ import { imageOf, layTargets, stagesOf, targetsOf } from './dockerfile.ts';
 
 const DOCKERFILE = `
 # built elsewhere
-FROM node AS build
+FROM --platform=$BUILDPLATFORM node AS build
 RUN make
 
 FROM somewhere/distroless:nonroot AS base
 WORKDIR /app
 ENV NODE_ENV=production
+LABEL a.licence=Apache-2.0 a.title=all
 USER 65532:65532
 ENTRYPOINT ["/nodejs/bin/node"]
 
 FROM base AS web
+LABEL a.title=web a.description="What it is, in words"
 COPY --from=build /src/dist/web/main.js \\
      dist/web/
 COPY --from=build /src/policies/ /policies/
@@ -26,6 +28,9 @@ FROM base AS other
 WORKDIR sub
 ENTRYPOINT ["/bin/other"]
 `;
+
+const ROOT = join(import.meta.dirname, '../..');
+const DOCKERFILE_TEXT = readFileSync(join(ROOT, 'images/Dockerfile'), 'utf8');
 
 const BASE_ENV = [
   'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
@@ -48,6 +53,7 @@ describe('reading a Dockerfile', () => {
         Entrypoint: ['/nodejs/bin/node'],
         Cmd: ['dist/web/main.js'],
         ExposedPorts: { '80/tcp': {}, '81/tcp': {} },
+        Labels: { 'a.licence': 'Apache-2.0', 'a.title': 'web', 'a.description': 'What it is, in words' },
       },
       copies: [
         { source: 'dist/web/main.js', destination: '/app/dist/web/main.js' },
@@ -66,6 +72,8 @@ describe('reading a Dockerfile', () => {
 
   test.each([
     ['RUN chmod 0 /app', 'target t: RUN chmod 0 /app cannot be reproduced without Docker'],
+    ['LABEL a=$B', 'target t: LABEL a=$B is more than plain words, which nothing here resolves'],
+    ['LABEL a=b c', 'target t: LABEL a=b c is more than plain words, which nothing here resolves'],
     ['COPY main.js /app/', 'target t: COPY main.js /app/ does not copy from the build stage alone'],
     ['COPY --from=build /src/*.js /app/', 'target t: COPY /src/*.js is not a plain path under /src/'],
     ['COPY --from=build /etc/passwd /etc/', 'target t: COPY /etc/passwd is not a plain path under /src/'],
@@ -131,7 +139,32 @@ COPY --from=build /src/other.js /app/
 });
 
 describe('images/Dockerfile', () => {
-  const stages = stagesOf(readFileSync(join(import.meta.dirname, '../../images/Dockerfile'), 'utf8'));
+  const stages = stagesOf(DOCKERFILE_TEXT);
+
+  test('the build runs on the machine that builds, and no target runs anything: they are the same on every architecture', () => {
+    expect(DOCKERFILE_TEXT).toMatch(/^FROM --platform=\$BUILDPLATFORM \S+ AS build$/m);
+    const { copies } = imageOf(stages, 'base');
+    expect(copies.map(({ destination }) => destination)).toContain('/app/LICENSE');
+    for (const target of targetsOf(stages)) {
+      const { inputs } = JSON.parse(readFileSync(join(ROOT, `dist/${target}/meta.json`), 'utf8')) as {
+        inputs: Record<string, unknown>;
+      };
+      expect(Object.keys(inputs).filter((path) => !/\.([cm]?[jt]s|json)$/.test(path))).toEqual([]);
+    }
+  });
+
+  test.each(targetsOf(stages))('%s brings the licences of what it bundles, and says what it is', (target) => {
+    const { config, copies } = imageOf(stages, target);
+    expect(copies).toContainEqual({
+      source: `dist/${target}/THIRD-PARTY-NOTICES`,
+      destination: '/app/THIRD-PARTY-NOTICES',
+    });
+    expect(config.Labels).toMatchObject({
+      'org.opencontainers.image.title': target,
+      'org.opencontainers.image.description': expect.stringMatching(/\w+ \w+/),
+      'org.opencontainers.image.licenses': 'Apache-2.0',
+    });
+  });
 
   test.each(targetsOf(stages))('%s runs its bundle with Node.js as a user that is not root', (target) => {
     const { config, copies } = imageOf(stages, target);

@@ -26,6 +26,7 @@ export interface Image {
     Entrypoint?: string[];
     Cmd?: string[];
     ExposedPorts?: Record<string, object>;
+    Labels?: Record<string, string>;
   };
   copies: { source: string; destination: string }[];
 }
@@ -50,7 +51,7 @@ export function stagesOf(text: string): Stage[] {
     if (!match) continue;
     const [, keyword = '', rest = ''] = match;
     if (keyword.toUpperCase() === 'FROM') {
-      const [from = '', , name = String(stages.length)] = rest.split(/\s+/);
+      const [from = '', , name = String(stages.length)] = rest.replace(/^(--\S+\s+)+/, '').split(/\s+/);
       stages.push({ name, from, instructions: [] });
     } else {
       stages.at(-1)?.instructions.push({ keyword: keyword.toUpperCase(), rest });
@@ -79,6 +80,9 @@ export function imageOf(stages: Stage[], target: string): Image {
 function apply(image: Image, { keyword, rest }: Instruction, target: string): void {
   const { config } = image;
   switch (keyword) {
+    case 'LABEL':
+      config.Labels = { ...config.Labels, ...labelsOf(rest, target) };
+      return;
     case 'USER':
       config.User = rest;
       return;
@@ -104,6 +108,14 @@ function apply(image: Image, { keyword, rest }: Instruction, target: string): vo
     default:
       throw new Error(`target ${target}: ${keyword} ${rest} cannot be reproduced without Docker`);
   }
+}
+
+/** `key=value` or `key="some words"`, one after the other. */
+function labelsOf(rest: string, target: string): Record<string, string> {
+  const pairs = [...rest.matchAll(/(?:^|\s)([\w.-]+)=(?:"([^"\\$]*)"|([^\s"'\\$]+))(?=\s|$)/g)];
+  if (pairs.map(([pair]) => pair).join('') !== rest)
+    throw new Error(`target ${target}: LABEL ${rest} is more than plain words, which nothing here resolves`);
+  return Object.fromEntries(pairs.map(([, key = '', quoted, bare]) => [key, quoted ?? bare ?? '']));
 }
 
 function copiesOf(rest: string, workingDir: string, target: string): Image['copies'] {

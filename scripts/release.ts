@@ -1,0 +1,120 @@
+// Makes what a release consists of, the images aside: the npm package, the chart, a bill of materials of each image and of
+// the npm package, and the checksums. The same sources give the same bytes.
+// `make release`, or `node scripts/release.ts [FOLDER] [--tag vX.Y.Z] [--check]`: FOLDER is dist/release; with --check nothing
+// is made, and only the versions are compared. dist/ must be built. SOURCE_DATE_EPOCH (seconds) is the time that goes into
+// the files; default: that of the last commit.
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, dirname, join, relative, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { CLUSTER_CACHE } from '../testing/cluster-binary.ts';
+import { archiveOf } from './release/archive.ts';
+import { bundledPackages } from './release/bundled-packages.ts';
+import { sbomOf } from './release/sbom.ts';
+import { releaseVersion } from './release/version.ts';
+
+const root = dirname(import.meta.dirname);
+/** Bundles by what they are released in. */
+const IMAGES = ['sidecar', 'operator', 'webhook', 'control-plane'];
+const PACKAGE = ['cli', 'sidecar', 'control-plane', 'reporter'];
+
+function run(command: string, args: readonly string[]): string {
+  // The helm that the test cluster was built with, where the machine has none.
+  const PATH = [process.env['PATH'], join(CLUSTER_CACHE, 'bin')].join(delimiter);
+  return execFileSync(command, args, {
+    cwd: root,
+    encoding: 'utf8',
+    env: { ...process.env, PATH },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+}
+
+function sourceDateEpoch(): number {
+  const text = process.env['SOURCE_DATE_EPOCH'] ?? run('git', ['log', '-1', '--format=%ct']).trim();
+  if (!/^\d{1,11}$/.test(text))
+    throw new Error(`SOURCE_DATE_EPOCH is ${text}; wanted are seconds since 1970`);
+  return Number(text);
+}
+
+/** What `helm package` makes, without the time at which it did. */
+function packChart(folder: string, version: string, epoch: number): void {
+  const scratch = mkdtempSync(join(tmpdir(), 'chart-'));
+  try {
+    run('helm', ['package', 'helm/agent-compliance', '--destination', scratch]);
+    const name = `agent-compliance-${version}.tgz`;
+    run('tar', ['-xmzf', join(scratch, name), '-C', scratch]);
+    const files = readdirSync(join(scratch, 'agent-compliance'), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => join(entry.parentPath, entry.name))
+      .map((path) => ({ path: relative(scratch, path).replaceAll('\\', '/'), content: readFileSync(path) }));
+    writeFileSync(join(folder, name), archiveOf(files, epoch));
+  } finally {
+    rmSync(scratch, { recursive: true, force: true });
+  }
+}
+
+/** Under a name of its own: the chart's is the same otherwise. */
+function packPackage(folder: string, version: string): void {
+  const packed = run(process.execPath, ['scripts/pack.ts', folder]).trim();
+  renameSync(packed, join(folder, `agent-compliance-${version}.npm.tgz`));
+}
+
+function writeSboms(folder: string, version: string, epoch: number): void {
+  const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
+    packages: Record<string, { integrity?: string }>;
+  };
+  const integrity = Object.fromEntries(
+    Object.entries(lock.packages).map(([path, { integrity }]) => [path, integrity]),
+  );
+  const write = (part: string, name: string, parts: readonly string[], kind: 'container' | 'library') => {
+    const packages = bundledPackages(root, parts);
+    const bill = sbomOf({ name, version, kind, packages, integrity, epoch });
+    writeFileSync(join(folder, `${part}-${version}.cdx.json`), `${JSON.stringify(bill, null, 2)}\n`);
+  };
+  for (const part of IMAGES) write(part, `agent-compliance/${part}`, [part], 'container');
+  write('npm', 'agent-compliance', PACKAGE, 'library');
+}
+
+function writeChecksums(folder: string): void {
+  const sums = readdirSync(folder)
+    .sort()
+    .map((name) => {
+      const sum = createHash('sha256').update(readFileSync(join(folder, name)));
+      return `${sum.digest('hex')}  ${name}\n`;
+    });
+  writeFileSync(join(folder, 'SHA256SUMS'), sums.join(''));
+}
+
+function release(folder: string, version: string): void {
+  const epoch = sourceDateEpoch();
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  packPackage(folder, version);
+  packChart(folder, version, epoch);
+  writeSboms(folder, version, epoch);
+  writeChecksums(folder);
+  process.stdout.write(readFileSync(join(folder, 'SHA256SUMS'), 'utf8'));
+}
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { tag: { type: 'string' }, check: { type: 'boolean', default: false } },
+});
+try {
+  const version = releaseVersion(root, values.tag);
+  if (values.check) process.stdout.write(`${version}\n`);
+  else release(resolve(positionals[0] ?? join(root, 'dist/release')), version);
+} catch (error) {
+  process.stderr.write(`release: ${error instanceof Error ? error.message : String(error)}\n`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,68 @@
+// Which packages a bundle is made of, from what the bundler recorded beside it: exactly those, not what is installed.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+export interface BundledPackage {
+  /** In node_modules, from the repository's root; a version of its own may lie inside another package. */
+  folder: string;
+  name: string;
+  version: string;
+  /** An SPDX identifier or expression. */
+  license: string;
+  /** Folders of the bundled packages that it imports from, in order. */
+  imports: string[];
+}
+
+interface BundleRecord {
+  inputs: Record<string, { imports: { path: string }[] }>;
+  outputs: Record<string, { inputs: Record<string, { bytesInOutput: number }> }>;
+}
+
+/** The folder below the last node_modules/ of a path, with its scope; undefined for a file of our own. */
+export function packageFolderOf(path: string): string | undefined {
+  return /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0];
+}
+
+/**
+ * The packages with at least one byte in one of the bundles, in the order of their folders.
+ * Throws when a bundle is not built, and when a package says no licence.
+ */
+export function bundledPackages(root: string, parts: readonly string[]): BundledPackage[] {
+  const importsOf = new Map<string, Set<string>>();
+  for (const part of parts) collect(readRecord(root, part), importsOf);
+  return [...importsOf]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([folder, imports]) => ({ folder, ...aboutPackage(root, folder), imports: [...imports].sort() }));
+}
+
+function readRecord(root: string, part: string): BundleRecord {
+  return JSON.parse(readFileSync(join(root, `dist/${part}/meta.json`), 'utf8')) as BundleRecord;
+}
+
+function collect(record: BundleRecord, importsOf: Map<string, Set<string>>): void {
+  const used = new Set(
+    Object.values(record.outputs).flatMap(({ inputs }) =>
+      Object.keys(inputs).filter((path) => (inputs[path]?.bytesInOutput ?? 0) > 0),
+    ),
+  );
+  for (const path of used) {
+    const folder = packageFolderOf(path);
+    if (folder === undefined) continue;
+    const imports = importsOf.get(folder) ?? new Set();
+    importsOf.set(folder, imports);
+    for (const { path: imported } of record.inputs[path]?.imports ?? []) {
+      const other = used.has(imported) ? packageFolderOf(imported) : undefined;
+      if (other !== undefined && other !== folder) imports.add(other);
+    }
+  }
+}
+
+function aboutPackage(root: string, folder: string): Pick<BundledPackage, 'name' | 'version' | 'license'> {
+  const about = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8')) as Omit<
+    BundledPackage,
+    'license'
+  > & { license?: string };
+  const { name, version, license } = about;
+  if (license === undefined) throw new Error(`${name} says no licence`);
+  return { name, version, license };
+}
