@@ -15,6 +15,7 @@ test('an empty environment gives the documented defaults', () => {
       WAKE_CONTROLLERS: true,
       CANARY_NAMESPACE: null,
       CANARY_SERVICE_ACCOUNT: 'agent-compliance-canary',
+      CANARY_POLICY: null,
       CANARY_SECONDS: 60,
       WEBHOOK_CONFIGURATION: 'agent-compliance',
       WEBHOOK_DEPLOYMENT: 'agent-compliance-webhook',
@@ -34,6 +35,7 @@ test('every wrong variable is named with its value and what is accepted', () => 
       GUARD_POLICY: 'Guard!',
       WAKE_CONTROLLERS: '1',
       CANARY_NAMESPACE: 'a.b',
+      CANARY_POLICY: 'Canary!',
       CANARY_SECONDS: '0',
       LOG_LEVEL: 'loud',
       LOG_FORMAT: 'xml',
@@ -54,6 +56,11 @@ test('every wrong variable is named with its value and what is accepted', () => 
       },
       { name: 'WAKE_CONTROLLERS', value: '1', wanted: 'true or false (default true)' },
       { name: 'CANARY_NAMESPACE', value: 'a.b', wanted: 'a namespace (a DNS label), or unset' },
+      {
+        name: 'CANARY_POLICY',
+        value: 'Canary!',
+        wanted: 'the name of a ValidatingAdmissionPolicy, or unset',
+      },
       { name: 'CANARY_SECONDS', value: '0', wanted: 'an integer from 1 to 3600 (default 60)' },
     ],
   });

@@ -5,6 +5,7 @@ import {
   kubernetesName,
   LOG_FIELDS,
   LOG_SUMMARIES,
+  optionalName,
   optionalText,
   port,
   readEnv,
@@ -26,14 +27,6 @@ import { REMOTE_FIELDS, REMOTE_SUMMARIES, remoteProblems } from './remote/config
 
 type ValueOf<F> = F extends EnvField<infer T> ? T : never;
 
-const optionalName = (what: string, accepts: (raw: string) => boolean): EnvField<string | null> => ({
-  wanted: `${what}, or unset`,
-  parse: (raw) => {
-    if (raw === undefined) return { ok: true, value: null };
-    return accepts(raw) ? { ok: true, value: raw } : { ok: false };
-  },
-});
-
 /** Every variable of the operator; the reference page is generated from this table. */
 export const OPERATOR_FIELDS = {
   ...LOG_FIELDS,
@@ -45,6 +38,7 @@ export const OPERATOR_FIELDS = {
   WAKE_CONTROLLERS: flag(true),
   CANARY_NAMESPACE: optionalName('a namespace (a DNS label)', isDnsLabel),
   CANARY_SERVICE_ACCOUNT: kubernetesName('agent-compliance-canary', isDnsSubdomain),
+  CANARY_POLICY: optionalName('the name of a ValidatingAdmissionPolicy', isDnsSubdomain),
   CANARY_SECONDS: integer({ min: 1, max: 3600, default: 60 }),
   WEBHOOK_CONFIGURATION: kubernetesName('agent-compliance', isDnsSubdomain),
   WEBHOOK_DEPLOYMENT: kubernetesName('agent-compliance-webhook', isDnsSubdomain),
@@ -68,6 +62,8 @@ export const OPERATOR_SUMMARIES: Summaries<typeof OPERATOR_FIELDS> = {
   CANARY_NAMESPACE:
     'The namespace of the dry-run pods that show whether the injector works. Unset: there are none.',
   CANARY_SERVICE_ACCOUNT: 'The ServiceAccount that asks for them, in POD_NAMESPACE.',
+  CANARY_POLICY:
+    'The ValidatingAdmissionPolicy that gets the condition `CanaryPassing`. Unset: there is no condition.',
   CANARY_SECONDS: 'Between two of them while all is well.',
   WEBHOOK_CONFIGURATION:
     'The MutatingWebhookConfiguration with the authorities that the API server believes.',

@@ -7,17 +7,21 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { parse, parseAllDocuments, stringify } from 'yaml';
 import { startControlPlane, whyNoControlPlane, type ControlPlane } from '../e2e/cluster/control.ts';
 import { run } from '../e2e/cluster/run.ts';
-import { silentLogger } from '../runtime/logger.ts';
+import { silentLogger, type Logger } from '../runtime/logger.ts';
 import { clusterBinary } from '../testing/cluster-binary.ts';
 import { apiAudit, rightsOf } from '../testing/api-audit.ts';
 import { configOf } from '../testing/operator-config.ts';
+import type { PolicyCondition } from '../kube/canary-condition.ts';
+import { TIMING } from '../webhook/certificates/advance.ts';
 import { readConfig as readWebhookConfig } from '../webhook/config.ts';
-import { startWebhook, type Webhook } from '../webhook/start.ts';
+import { startWebhook, type StartOptions, type Webhook } from '../webhook/start.ts';
 import { OPERATOR_PERMISSIONS } from './permissions.ts';
 import { startOperator, type Operator } from './start.ts';
 
 const SYSTEM = 'platform-system';
 const SIDECAR_IMAGE = 'agent-compliance/sidecar:0.1.0';
+/** Of the canary. */
+const POLICY = 'agent-compliance-canary';
 
 interface Workload {
   metadata: { annotations?: Record<string, string> };
@@ -126,14 +130,18 @@ const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node1' } };
     }
   }
 
-  async function startInjector(env: Record<string, string> = {}): Promise<Webhook> {
+  async function startInjector(
+    env: Record<string, string> = {},
+    options: StartOptions & { logger?: Logger } = {},
+  ): Promise<Webhook> {
     const KUBECONFIG = await kubeconfigOf('agent-compliance-webhook');
     const config = readWebhookConfig({ SIDECAR_IMAGE, KUBECONFIG, ...env });
     if (!config.ok) throw new Error(JSON.stringify(config.problems));
     const started = await startWebhook(
       { ...config.config, PORT: 0 },
-      silentLogger,
+      options.logger ?? silentLogger,
       new AbortController().signal,
+      options,
     );
     webhook = started;
     // It runs outside of the cluster.
@@ -154,6 +162,7 @@ const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node1' } };
       KUBECONFIG: await kubeconfigOf('agent-compliance-operator'),
       GUARD_POLICY: 'agent-compliance-guard',
       CANARY_NAMESPACE: 'platform-canary',
+      CANARY_POLICY: POLICY,
       CANARY_SECONDS: '1',
       SIDECAR_IMAGE,
       ...env,
@@ -165,6 +174,15 @@ const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node1' } };
     const text = await (await fetch(`http://127.0.0.1:${operator?.port}/metrics`)).text();
     return text.split('\n').some((each) => each.startsWith(line));
   }
+
+  interface Policy {
+    metadata: { resourceVersion: string };
+    spec: { validations: { expression: string; reason: string }[] };
+    status: { observedGeneration: number; conditions?: PolicyCondition[] };
+  }
+  const policy = () => get<Policy>('validatingadmissionpolicy', POLICY);
+  const condition = async () =>
+    (await policy()).status.conditions?.find(({ type }) => type === 'CanaryPassing');
 
   const told = async (reason: string) =>
     (await get<{ items: Happening[] }>('events.v1.events.k8s.io')).items.filter(
@@ -192,11 +210,45 @@ const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node1' } };
       JSON.stringify({ apiVersion, kind, metadata: { name: 'x' }, spec }),
     );
 
+  async function restartOperator(line: string): Promise<void> {
+    await operator?.close();
+    await startTheOperator();
+    await until('a check', () => metric(`platform_operator_${line}`));
+  }
+
+  /** Through a restart of the operator and the checks after it, and a change of the policy that the API server checks anew. */
+  async function expectConditionToStay(): Promise<void> {
+    const before = await policy();
+    await restartOperator('canary_checks_total{outcome="passed"} 3');
+    expect((await policy()).metadata.resourceVersion).toBe(before.metadata.resourceVersion);
+    const change = { spec: { validations: [{ expression: 'request.dryRun', reason: 'Invalid' }] } };
+    const patch = [
+      'patch',
+      'validatingadmissionpolicy',
+      POLICY,
+      '--type=merge',
+      '-p',
+      JSON.stringify(change),
+    ];
+    await kubectl(patch);
+    const checked = await until('the check of its expressions', async () => {
+      const now = await policy();
+      return now.status.observedGeneration > before.status.observedGeneration && now;
+    });
+    expect(checked.status.conditions).toEqual(before.status.conditions);
+    change.spec.validations = before.spec.validations;
+    await kubectl([...patch.slice(0, -1), JSON.stringify(change)]);
+  }
+
   test('the canary passes while the injector works, finds that it is away, and passes again', async () => {
     await startInjector();
     await startTheOperator();
     await until('a canary that passes', () => metric('platform_operator_canary_passing 1'));
     expect(await metric('platform_operator_canary_checks_total{outcome="differs"}')).toBe(false);
+    await kubectl(['wait', '--for=condition=CanaryPassing', `validatingadmissionpolicy/${POLICY}`]);
+    expect(await condition()).toMatchObject({ status: 'True', reason: 'Passed' });
+    await expectConditionToStay();
+    const passedSince = (await condition())?.lastTransitionTime ?? '';
     await webhook?.close();
     await until('a finding', () => metric('platform_operator_canary_passing 0'));
     expect(await metric('platform_operator_canary_checks_total{outcome="no-answer"}')).toBe(true);
@@ -216,9 +268,19 @@ const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node1' } };
       type: 'Warning',
       note: expect.stringContaining('the injector did not answer'),
     });
+    const failed = await condition();
+    expect(failed).toMatchObject({
+      status: 'False',
+      reason: 'NoAnswer',
+      message: expect.stringContaining('the injector did not answer'),
+    });
+    expect(Date.parse(failed?.lastTransitionTime ?? '')).toBeGreaterThan(Date.parse(passedSince));
+    // The next leader reads what this one said, and says it only once.
+    await restartOperator('canary_passing 0');
     await startInjector();
     await until('a canary that passes again', () => metric('platform_operator_canary_passing 1'));
     await until('its Event', async () => (await told('CanaryPassed')).length > 0);
+    expect(await condition()).toMatchObject({ status: 'True', reason: 'Passed' });
     expect(await kubectl(['-n', 'platform-canary', 'get', 'pods', '-o', 'name'])).toBe('');
   }, 150_000);
 
@@ -234,6 +296,34 @@ const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node1' } };
     },
     60_000,
   );
+
+  test('the webhook trusts an old authority until the canary has passed with the new one', async () => {
+    const steps: string[] = [];
+    const logger: Logger = {
+      ...silentLogger,
+      info: (_message, fields) => steps.push(...((fields?.['steps'] as string[] | undefined) ?? [])),
+    };
+    const retired = () => steps.filter((step) => step === 'retire-previous').length;
+    // Every authority is old as soon as it is made.
+    const timing = { ...TIMING, authorityDays: 10, authorityRenewDays: 5_000, leafDays: 5, leafRenewDays: 1 };
+    const options = { timing: { ...timing, settleMs: 300 }, everyMs: 50, logger };
+    await startInjector({ CANARY_POLICY: POLICY }, options);
+    await until('a new authority', () => Promise.resolve(steps.includes('promote-next')));
+    // What settles in a third of a second waits, though pods are injected by the new certificate.
+    for (const end = performance.now() + 2_000; performance.now() < end;) {
+      expect(await refused(pod('while-it-waits'))).toBeNull();
+      expect(retired()).toBe(0);
+    }
+    await startTheOperator();
+    await until('three whole exchanges', () => Promise.resolve(retired() >= 3), 60_000);
+    expect(await refused(pod('after'))).toBeNull();
+    expect(await metric('platform_operator_canary_checks_total{outcome="no-answer"}')).toBe(false);
+    expect(await metric('platform_operator_canary_checks_total{outcome="differs"}')).toBe(false);
+    // The guard's events of the tests before it do not matter here.
+    await webhook?.close();
+    webhook = null;
+    await startInjector();
+  }, 120_000);
 
   test("the canary's account can create no pod but a dry one, and nothing elsewhere", async () => {
     const as = ['--as', `system:serviceaccount:${SYSTEM}:agent-compliance-canary`];

@@ -11,7 +11,8 @@ import { injectionSettings } from '../runtime/injection-config.ts';
 import { describeError, type Logger } from '../runtime/logger.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import { createCanary, type Canary } from './canary/canary.ts';
-import type { Verdict } from './canary/verdict.ts';
+import { keepCondition } from './canary/condition.ts';
+import type { Outcome, Verdict } from './canary/verdict.ts';
 import { canaryOf, type OperatorConfig } from './config.ts';
 import { createRefusalController, type RefusalController } from './refusals/controller.ts';
 import { keepEvent } from './refusals/refusal.ts';
@@ -109,9 +110,26 @@ function createCanaryOf(
     configuration: config.WEBHOOK_CONFIGURATION,
     settings: injectionSettings(wanted.injection, namespace),
     everyMs: config.CANARY_SECONDS * 1_000,
+    remember: (verdict, bundle, signal) => remember(parts, { verdict, bundle, signal }),
     report: (verdict) => void report(parts, namespace, verdict),
   });
   return { canary, account };
+}
+
+/** The condition, for `kubectl wait` and for the webhook; null: there is none, or it cannot be written. */
+async function remember(
+  { config, client, clock, logger }: InjectorWatchParts,
+  { verdict, bundle, signal }: { verdict: Verdict; bundle: string; signal: AbortSignal },
+): Promise<Outcome | null> {
+  const policy = config.CANARY_POLICY;
+  if (policy === null) return null;
+  try {
+    return await keepCondition(verdict, bundle, { client, policy, signal, now: clock.now() });
+  } catch (error) {
+    if (!signal.aborted)
+      logger.warn("the canary's condition is not written", { error: describeError(error) });
+    return null;
+  }
 }
 
 /** An Event on the injector's Deployment, where people look when it does not work. */

@@ -34,7 +34,7 @@ export const OPERATOR_PERMISSIONS = {
     { apiGroups: ['apps'], resources: ['replicasets', 'statefulsets', 'daemonsets'], verbs: ['patch'] },
     { apiGroups: ['batch'], resources: ['jobs'], verbs: ['patch'] },
   ],
-  /** Only with CANARY_NAMESPACE: the authorities that the API server believes, and the canary's tokens. */
+  /** Only with CANARY_NAMESPACE: the authorities that the API server believes, the canary's condition, and its tokens. */
   canary: {
     cluster: [
       {
@@ -42,6 +42,18 @@ export const OPERATOR_PERMISSIONS = {
         resources: ['mutatingwebhookconfigurations'],
         resourceNames: ['agent-compliance'],
         verbs: ['get'],
+      },
+      {
+        apiGroups: ['admissionregistration.k8s.io'],
+        resources: ['validatingadmissionpolicies'],
+        resourceNames: ['agent-compliance-canary'],
+        verbs: ['get'],
+      },
+      {
+        apiGroups: ['admissionregistration.k8s.io'],
+        resources: ['validatingadmissionpolicies/status'],
+        resourceNames: ['agent-compliance-canary'],
+        verbs: ['patch'],
       },
     ],
     namespace: [

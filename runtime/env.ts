@@ -90,6 +90,14 @@ export const kubernetesName = (fallback: string, accepts: (raw: string) => boole
   parse: (raw = fallback) => (accepts(raw) ? { ok: true, value: raw } : { ok: false }),
 });
 
+export const optionalName = (what: string, accepts: (raw: string) => boolean): EnvField<string | null> => ({
+  wanted: `${what}, or unset`,
+  parse: (raw) => {
+    if (raw === undefined) return { ok: true, value: null };
+    return accepts(raw) ? { ok: true, value: raw } : { ok: false };
+  },
+});
+
 export const port = (value: number): EnvField<number> => integer({ min: 1, max: 65535, default: value });
 
 export function oneOf<const V extends string>(values: readonly V[], fallback: V): EnvField<V> {

@@ -3,6 +3,7 @@ import {
   kubernetesName,
   LOG_FIELDS,
   LOG_SUMMARIES,
+  optionalName,
   optionalText,
   port,
   readEnv,
@@ -25,6 +26,7 @@ export const WEBHOOK_FIELDS = {
   WEBHOOK_CONFIGURATION: kubernetesName('agent-compliance', isDnsSubdomain),
   TLS_SECRET: kubernetesName('agent-compliance-webhook-tls', isDnsSubdomain),
   CONTROL_PLANE_TLS_SECRET: kubernetesName('agent-compliance-control-plane-tls', isDnsSubdomain),
+  CANARY_POLICY: optionalName('the name of a ValidatingAdmissionPolicy', isDnsSubdomain),
   ...INJECTION_FIELDS,
   KUBECONFIG: optionalText,
 } as const;
@@ -37,6 +39,8 @@ export const WEBHOOK_SUMMARIES: Summaries<typeof WEBHOOK_FIELDS> = {
   WEBHOOK_CONFIGURATION: 'The MutatingWebhookConfiguration whose `caBundle` this process keeps.',
   TLS_SECRET: "The Secret with the authority and this process's certificate.",
   CONTROL_PLANE_TLS_SECRET: "The Secret into which this process writes the control plane's certificate.",
+  CANARY_POLICY:
+    'The ValidatingAdmissionPolicy whose condition `CanaryPassing` must hold with a new authority before the old one goes. Unset: time alone decides.',
   ...INJECTION_SUMMARIES,
   KUBECONFIG: "The kubeconfig file of the cluster. Unset: the pod's own ServiceAccount.",
 };

@@ -9,10 +9,13 @@ import { createMetrics, type Metrics } from '../runtime/metrics.ts';
 import type { Running } from '../runtime/run-process.ts';
 import { createWebhookApp } from './app.ts';
 import type { CertificateTiming } from './certificates/advance.ts';
-import { issueAuthority, type KeyPair } from './certificates/issue.ts';
+import { issueAuthority } from './certificates/issue.ts';
 import { createCertificateKeeper, type CertificateKeeper } from './certificates/keeper.ts';
+import { createLeafUse } from './certificates/leaf-use.ts';
+import { isProven } from './certificates/proof.ts';
 import type { WebhookConfig } from './config.ts';
 import { hostsOf } from './context.ts';
+import { MUTATE_PATH } from './routes/mutate.ts';
 
 /** How long requests in flight may take after the stop signal; the API server waits no longer than its time-out. */
 const GRACE_MS = 10_000;
@@ -39,6 +42,7 @@ export async function startWebhook(
   const metrics = createMetrics();
   const settings = injectionSettings(config, config.POD_NAMESPACE);
   const namespace = config.POD_NAMESPACE;
+  const leafUse = createLeafUse(MUTATE_PATH);
   const keeper = createCertificateKeeper({
     client,
     logger,
@@ -52,7 +56,9 @@ export async function startWebhook(
       hosts: hostsOf(config.CONTROL_PLANE_SERVICE, namespace),
     },
     configuration: config.WEBHOOK_CONFIGURATION,
-    serve: (leaf) => server.setSecureContext(secureContext(leaf)),
+    serve: (leaf) => leafUse.serve(leaf),
+    isProven: (trusted, stopped) =>
+      isProven(trusted, { client, policy: config.CANARY_POLICY, leafUse }, stopped),
     ...(timing && { timing }),
     ...(everyMs !== undefined && { everyMs }),
   });
@@ -68,8 +74,9 @@ export async function startWebhook(
   });
   // Until the real one is there, a certificate that nobody trusts: the kubelet's probes do not ask.
   const tls = await issueAuthority({ now: clock.now(), days: 1 });
-  const listener = await listen({ handler, port: config.PORT, tls });
+  const listener = await listen({ handler: leafUse.around(handler), port: config.PORT, tls });
   const server = listener.server as Server;
+  leafUse.follow(server);
   watchTls(server, metrics, keeper);
   keeper.start();
   logger.info('listens', { port: listener.port });
@@ -81,10 +88,6 @@ export async function startWebhook(
       await client.close();
     },
   };
-}
-
-function secureContext({ cert, key }: KeyPair): { cert: string; key: string; minVersion: 'TLSv1.2' } {
-  return { cert, key, minVersion: 'TLSv1.2' };
 }
 
 function watchTls(server: Server, metrics: Metrics, keeper: CertificateKeeper): void {

@@ -39,6 +39,11 @@ export interface CanaryOptions {
   everyMs: number;
   /** The injector has just answered. */
   onAnswer: () => void;
+  /**
+   * Called after every check that passed and every one whose finding has lasted, with the caBundle that the API server
+   * had: writes it down, and resolves with what was written down before; null: nothing.
+   */
+  remember: (verdict: Verdict, bundle: string, signal: AbortSignal) => Promise<Outcome | null>;
   /** Called once when a finding has lasted, and with `passed` once it is over. */
   report: (verdict: Verdict) => void;
 }
@@ -116,8 +121,9 @@ class DryRunCanary implements Canary {
       let wait = everyMs;
       try {
         const beganMs = clock.monotonicMs();
-        const verdict = await this.#check(signal);
+        const { verdict, bundle } = await this.#check(signal);
         this.#note(verdict, beganMs);
+        await this.#judge(verdict, { bundle, beganMs, signal });
         if (verdict.outcome !== 'passed') wait = Math.min(RECHECK_MS, everyMs);
       } catch (error) {
         if (signal.aborted) return;
@@ -131,25 +137,30 @@ class DryRunCanary implements Canary {
     }
   }
 
-  async #check(signal: AbortSignal): Promise<Verdict> {
-    const { namespace } = this.#options;
-    const pod = canaryPod(namespace);
-    const expected = await this.#expected(pod, signal);
+  async #check(signal: AbortSignal): Promise<{ verdict: Verdict; bundle: string }> {
+    const pod = canaryPod(this.#options.namespace);
+    const bundle = await this.#bundle(signal);
+    const expected = this.#expected(pod, bundle);
     const answer = await this.#create(pod, signal);
     const before = verdictOf(answer, expected, null);
-    if (before.outcome !== 'unusable') return before;
-    return verdictOf(answer, expected, await this.#create(optedOut(expected), signal));
+    if (before.outcome !== 'unusable') return { verdict: before, bundle };
+    const reference = await this.#create(optedOut(expected), signal);
+    return { verdict: verdictOf(answer, expected, reference), bundle };
   }
 
-  /** What the injector's own function makes of the pod, with the authorities that the API server believes. */
-  async #expected(pod: Pod, signal: AbortSignal): Promise<Pod> {
-    const { client, configuration, settings } = this.#options;
+  /** The authorities that the API server believes, PEM. */
+  async #bundle(signal: AbortSignal): Promise<string> {
+    const { client, configuration } = this.#options;
     const path = objectPath(WEBHOOK_CONFIGURATIONS, { name: configuration });
     const { webhooks = [] } = expectOk(
       await client.send<WebhookConfiguration>({ method: 'GET', path, signal }),
     );
-    const ca = Buffer.from(webhooks[0]?.clientConfig.caBundle ?? '', 'base64').toString('utf8');
-    const whole = { ...settings, ca };
+    return Buffer.from(webhooks[0]?.clientConfig.caBundle ?? '', 'base64').toString('utf8');
+  }
+
+  /** What the injector's own function makes of the pod. */
+  #expected(pod: Pod, ca: string): Pod {
+    const whole = { ...this.#options.settings, ca };
     const decision = decide(pod, whole);
     if (decision.action !== 'inject')
       throw new Error(`by these settings the canary's pod is not injected: ${JSON.stringify(decision)}`);
@@ -185,18 +196,22 @@ class DryRunCanary implements Canary {
     if (this.#last !== outcome)
       logger[outcome === 'passed' ? 'info' : 'warn']('the canary finds', { outcome, message });
     this.#last = outcome;
-    this.#judge(verdict, beganMs);
   }
 
-  #judge(verdict: Verdict, beganMs: number): void {
-    const { clock, report } = this.#options;
+  async #judge(
+    verdict: Verdict,
+    { bundle, beganMs, signal }: { bundle: string; beganMs: number; signal: AbortSignal },
+  ): Promise<void> {
+    const { clock, remember, report } = this.#options;
     const { outcome } = verdict;
     if (this.#finding?.outcome !== outcome) this.#finding = { outcome, sinceMs: beganMs };
     const lastsMs = clock.monotonicMs() - this.#finding.sinceMs;
     const isDue = outcome === 'passed' || lastsMs >= PATIENCE_MS[outcome];
-    if (!isDue || this.#reported === outcome) return;
+    if (!isDue) return;
+    // What the leader before this one said, it need not say again.
+    const before = (await remember(verdict, bundle, signal)) ?? this.#reported;
     this.#reported = outcome;
-    report(verdict);
+    if (before !== outcome) report(verdict);
   }
 }
 

@@ -1,9 +1,8 @@
 import { parseInjected } from '../../core/injection/injected.ts';
-import { CA_ANNOTATION } from '../../core/injection/names.ts';
+import { CA_ANNOTATION, NO_ANSWER } from '../../core/injection/names.ts';
 import { patchBetween } from '../../core/injection/patch.ts';
 import type { Pod } from '../../core/injection/pod.ts';
 import type { KubeAnswer } from '../../kube/client.ts';
-import { NO_ANSWER } from '../refusals/refusal.ts';
 
 /**
  * What a check found. First row that holds:
@@ -19,8 +18,17 @@ import { NO_ANSWER } from '../refusals/refusal.ts';
  * | not the expected pod | differs | yes |
  * | the expected pod | passed | yes |
  */
-export type Outcome =
-  'passed' | 'no-answer' | 'refused' | 'other-version' | 'other-authority' | 'unusable' | 'differs';
+export type Outcome = (typeof OUTCOMES)[number];
+
+export const OUTCOMES = [
+  'passed',
+  'no-answer',
+  'refused',
+  'other-version',
+  'other-authority',
+  'unusable',
+  'differs',
+] as const;
 
 export interface Verdict {
   outcome: Outcome;

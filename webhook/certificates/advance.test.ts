@@ -15,6 +15,7 @@ const at = (now: Date, trusted = '', hosts = HOSTS): Circumstances => ({
   trusted,
   trustedMs: TIMING.settleMs,
   leafMs: TIMING.settleMs,
+  isProven: true,
   issued: [],
   timing: TIMING,
 });
@@ -27,13 +28,18 @@ describe('the next step', () => {
   let other: KeyPair;
   let leaf: KeyPair;
   let strange: KeyPair;
+  let lasting: KeyPair;
+  let brief: KeyPair;
   let state: TlsState;
+  const unproven = (now: Date): Circumstances => ({ ...at(now), isProven: false });
 
   beforeAll(async () => {
     authority = await issueAuthority({ now: START, days: TIMING.authorityDays });
     other = await issueAuthority({ now: START, days: TIMING.authorityDays });
     leaf = await issueLeaf(authority, HOSTS, { now: START, days: TIMING.leafDays });
     strange = await issueLeaf(other, HOSTS, { now: START, days: TIMING.leafDays });
+    lasting = await issueLeaf(authority, HOSTS, { now: START, days: 365 });
+    brief = await issueAuthority({ now: START, days: 1 });
     state = { ...EMPTY, authority, leaf };
   });
 
@@ -122,6 +128,47 @@ describe('the next step', () => {
         { ...at(days(1)), ...issued(null) },
       ],
       null,
+    ],
+    [
+      'a previous authority, and nobody has seen that the present one is enough',
+      () => [{ ...state, previous: other.cert }, unproven(days(1))],
+      null,
+    ],
+    [
+      'the same, after 29 days',
+      () => [{ ...state, previous: other.cert, leaf: lasting }, unproven(days(29))],
+      null,
+    ],
+    [
+      'the same, after 30 days',
+      () => [{ ...state, previous: other.cert, leaf: lasting }, unproven(days(30))],
+      'retire-previous',
+    ],
+    [
+      'the same, after 30 days, with a new leaf',
+      () => [
+        { ...state, previous: other.cert, leaf: lasting },
+        { ...unproven(days(30)), leafMs: 0 },
+      ],
+      null,
+    ],
+    [
+      'the same, when the previous one has ended',
+      () => [{ ...state, previous: brief.cert }, unproven(days(2))],
+      'retire-previous',
+    ],
+    [
+      'the same, when of two previous ones one has ended',
+      () => [{ ...state, previous: brief.cert + other.cert }, unproven(days(2))],
+      null,
+    ],
+    [
+      'the same, when the leaf has 29 days left: renewing waits for nobody',
+      () => [
+        { ...state, previous: other.cert },
+        { ...unproven(days(61)), leafMs: 0 },
+      ],
+      'issue-leaf',
     ],
   ])('%s', (_case, given, step) => {
     expect(nextStep(...given())).toBe(step);

@@ -11,6 +11,8 @@ export interface CertificateTiming {
   leafRenewDays: number;
   /** How long a change of trust, or of leaves, is given to reach every API server and replica. */
   settleMs: number;
+  /** A previous authority is trusted for this long at most where nobody sees that the present one is enough. */
+  holdDays: number;
 }
 
 export const TIMING: CertificateTiming = {
@@ -19,6 +21,7 @@ export const TIMING: CertificateTiming = {
   leafDays: 90,
   leafRenewDays: 30,
   settleMs: 120_000,
+  holdDays: 30,
 };
 
 export interface Circumstances {
@@ -31,6 +34,8 @@ export interface Circumstances {
   trustedMs: number;
   /** For how long the shared leaf has been seen, milliseconds. */
   leafMs: number;
+  /** Has a pod been injected, the API server trusting just this, by a leaf that is served now? true: nobody tries. */
+  isProven: boolean;
   /** Certificates that are issued to others, and for how long each has been seen. */
   issued: readonly { hosts: readonly string[]; leaf: KeyPair | null; leafMs: number }[];
   timing: CertificateTiming;
@@ -51,7 +56,7 @@ const MAX_PREVIOUS = 3;
  * | | trusted by the API server, settled | | promote-next |
  * | ends within authorityRenewDays, no previous one | none | | prepare-next |
  * | | | none, of another authority or chain, for other hosts, ends within leafRenewDays | issue-leaf |
- * | a previous one is still trusted | | settled, like those issued to others | retire-previous |
+ * | a previous one is still trusted | | settled, like those issued to others; proven, or held for holdDays | retire-previous |
  */
 export function nextStep(state: TlsState, circumstances: Circumstances): Step | null {
   const { now, hosts, trusted, trustedMs, leafMs, timing } = circumstances;
@@ -61,9 +66,20 @@ export function nextStep(state: TlsState, circumstances: Circumstances): Step | 
   const isOld = remainingDays(authority.cert, now) <= timing.authorityRenewDays;
   if (next === null && previous === null && isOld) return 'prepare-next';
   if (!isGoodLeaf(leaf, state, { now, hosts, timing })) return 'issue-leaf';
-  if (previous !== null && leafMs >= timing.settleMs && areOthersSettled(state, circumstances))
+  const isSettled = leafMs >= timing.settleMs && areOthersSettled(state, circumstances);
+  if (previous !== null && isSettled && (circumstances.isProven || isHeldEnough(state, circumstances)))
     return 'retire-previous';
   return null;
+}
+
+/**
+ * Nothing else waits for the end of a previous authority, so it may take its time; without an end the next exchange, years
+ * later, would not begin.
+ */
+function isHeldEnough({ authority, previous }: TlsState, { now, timing }: Circumstances): boolean {
+  if (authority === null || previous === null) return false;
+  const heldMs = now.getTime() - new X509Certificate(authority.cert).validFromDate.getTime();
+  return heldMs >= timing.holdDays * DAY_MS || livingCertificates(previous, now) === null;
 }
 
 /** A control plane whose certificate could not be renewed is still to be believed by a pod that is injected now. */

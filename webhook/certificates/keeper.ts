@@ -37,6 +37,8 @@ export interface KeeperOptions {
   configuration: string;
   /** Gives a certificate to the server. */
   serve(leaf: KeyPair): void;
+  /** Has it been seen that the API server, trusting just `trusted`, takes what is served? See `proof.ts`. */
+  isProven(trusted: string, signal: AbortSignal): Promise<boolean>;
   timing?: CertificateTiming;
   /** Milliseconds between two looks at the Secrets and the configuration. */
   everyMs?: number;
@@ -145,18 +147,24 @@ class Keeper implements CertificateKeeper {
   async #keepState(secret: Secret, trusted: string, issued: Secret | null): Promise<TlsState | null> {
     const { clock, logger, webhook, controlPlane } = this.#options;
     const present = parseTlsState(decodedEntries(secret));
+    const isProven = present.previous === null || (await this.#options.isProven(trusted, this.#stop.signal));
     const { state, steps } = await advance(present, {
       now: clock.now(),
       hosts: webhook.hosts,
       trusted,
       trustedMs: this.#seenMs('trusted', trusted),
       leafMs: this.#seenMs('leaf', present.leaf?.cert),
+      isProven,
       issued: issued === null ? [] : [this.#issuedTo(controlPlane.hosts, leafIn(issued))],
       timing: this.#timing,
     });
     if (steps.length === 0) return state;
     if (!(await this.#put(webhook.secret, withEntries(secret, entriesOf(state))))) return null;
     logger.info('certificates are changed', { steps });
+    if (steps.includes('retire-previous') && !isProven)
+      logger.warn('the previous authority is trusted no longer, although the canary has not passed since', {
+        days: this.#timing.holdDays,
+      });
     return state;
   }
 

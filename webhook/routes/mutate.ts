@@ -11,7 +11,7 @@ import type { WebhookContext } from '../context.ts';
 
 /** The API server keeps no object over 1.5 MiB, and a review carries one. */
 const BODY_LIMIT = 3 * 2 ** 20;
-const PATH = '/mutate/pod';
+export const MUTATE_PATH = '/mutate/pod';
 
 /** `response` of an AdmissionReview. */
 type Answer = { uid: string; allowed: boolean } & Record<string, unknown>;
@@ -35,8 +35,8 @@ export function mutateRoutes(context: WebhookContext): Route[] {
   function measure(_request: Request, response: Response, next: () => void): void {
     const started = clock.monotonicMs();
     response.once('close', () => {
-      requests.add({ webhook: PATH, code: String(response.statusCode) });
-      latency.observe((clock.monotonicMs() - started) / 1000, { webhook: PATH });
+      requests.add({ webhook: MUTATE_PATH, code: String(response.statusCode) });
+      latency.observe((clock.monotonicMs() - started) / 1000, { webhook: MUTATE_PATH });
     });
     next();
   }
@@ -66,7 +66,7 @@ export function mutateRoutes(context: WebhookContext): Route[] {
   return [
     {
       method: 'POST',
-      path: PATH,
+      path: MUTATE_PATH,
       summary:
         'An AdmissionReview of a pod, answered with the patch that injects the sidecar, or with the reasons against it. 503 while there is no authority yet.',
       handlers: [measure, jsonBody(BODY_LIMIT), mutate],

@@ -1,0 +1,45 @@
+// What the operator's canary says to everybody else: a condition on the policy that keeps its dry runs dry.
+import { createHash } from 'node:crypto';
+import type { Resource } from './resources.ts';
+import type { KubeObject } from './types.ts';
+
+export const CANARY_CONDITION = 'CanaryPassing';
+
+/** A condition as the API server keeps it on objects of its own kinds. */
+export interface PolicyCondition {
+  type: string;
+  status: 'True' | 'False' | 'Unknown';
+  reason: string;
+  message: string;
+  /** ISO 8601, seconds. */
+  lastTransitionTime: string;
+}
+
+export interface AdmissionPolicy extends KubeObject {
+  status?: { conditions?: PolicyCondition[] };
+}
+
+export const ADMISSION_POLICIES: Resource<AdmissionPolicy> = {
+  group: 'admissionregistration.k8s.io',
+  version: 'v1',
+  plural: 'validatingadmissionpolicies',
+  kind: 'ValidatingAdmissionPolicy',
+};
+
+export function canaryConditionOf(policy: AdmissionPolicy | null): PolicyCondition | null {
+  return policy?.status?.conditions?.find(({ type }) => type === CANARY_CONDITION) ?? null;
+}
+
+/** The message of a canary that passed while the API server trusted `bundle` (PEM). */
+export function passedWith(bundle: string): string {
+  return `the injected pod is the expected one; caBundle ${fingerprintOf(bundle)}`;
+}
+
+/** Did the last canary that passed do so while the API server trusted just this bundle, and does it pass still? */
+export function isPassedWith(condition: PolicyCondition | null, bundle: string): boolean {
+  return condition?.status === 'True' && condition.message === passedWith(bundle);
+}
+
+function fingerprintOf(bundle: string): string {
+  return `sha256:${createHash('sha256').update(bundle).digest('hex')}`;
+}

@@ -1,0 +1,57 @@
+import { describe, expect, test } from '@jest/globals';
+import { isPassedWith, passedWith, type PolicyCondition } from '../../kube/canary-condition.ts';
+import { conditionOf } from './condition.ts';
+import { OUTCOMES, type Outcome } from './verdict.ts';
+
+const NOW = new Date('2026-01-02T03:04:05.678Z');
+const verdict = (outcome: Outcome, message = 'words') => ({ outcome, message, answers: true });
+const earlier = (status: 'True' | 'False'): PolicyCondition => ({
+  ...conditionOf(verdict('passed'), 'A', null, NOW),
+  status,
+  lastTransitionTime: '2025-01-01T00:00:00Z',
+});
+
+describe("the canary's condition", () => {
+  test('says that it passed, and with which authorities', () => {
+    expect(conditionOf(verdict('passed'), 'A', null, NOW)).toEqual({
+      type: 'CanaryPassing',
+      status: 'True',
+      reason: 'Passed',
+      message:
+        'the injected pod is the expected one; caBundle sha256:559aead08264d5795d3909718cdd05abd49572e84fe55590eef31a88a08fdffd',
+      lastTransitionTime: '2026-01-02T03:04:05Z',
+    });
+  });
+
+  test('says what was found, in words that fit', () => {
+    expect(conditionOf(verdict('no-answer', 'x'.repeat(9_000)), 'A', null, NOW)).toMatchObject({
+      status: 'False',
+      reason: 'NoAnswer',
+      message: 'x'.repeat(2_000),
+    });
+  });
+
+  test('has a reason of its own for every outcome, as the API server takes it', () => {
+    const reasons = OUTCOMES.map((outcome) => conditionOf(verdict(outcome), '', null, NOW).reason);
+    expect(new Set(reasons).size).toBe(OUTCOMES.length);
+    for (const reason of reasons) expect(reason).toMatch(/^[A-Z][A-Za-z]+$/);
+  });
+
+  test.each<[Outcome, 'True' | 'False', string]>([
+    ['passed', 'True', '2025-01-01T00:00:00Z'],
+    ['passed', 'False', '2026-01-02T03:04:05Z'],
+    ['differs', 'True', '2026-01-02T03:04:05Z'],
+    ['differs', 'False', '2025-01-01T00:00:00Z'],
+  ])('%s after %s: the time of the transition is %s', (outcome, before, time) => {
+    expect(conditionOf(verdict(outcome), 'B', earlier(before), NOW).lastTransitionTime).toBe(time);
+  });
+
+  test('is proof for the very bundle that it names, and while it holds', () => {
+    const passed = conditionOf(verdict('passed'), 'A', null, NOW);
+    expect(isPassedWith(passed, 'A')).toBe(true);
+    expect(isPassedWith(passed, 'B')).toBe(false);
+    expect(isPassedWith({ ...passed, status: 'False' }, 'A')).toBe(false);
+    expect(isPassedWith(null, 'A')).toBe(false);
+    expect(passedWith('A')).toBe(passed.message);
+  });
+});

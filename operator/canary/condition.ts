@@ -1,0 +1,83 @@
+import {
+  ADMISSION_POLICIES,
+  CANARY_CONDITION,
+  canaryConditionOf,
+  passedWith,
+  type PolicyCondition,
+} from '../../kube/canary-condition.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { expectOk, getObject } from '../../kube/objects.ts';
+import { applyObject } from '../../kube/server-side-apply.ts';
+import { OUTCOMES, type Outcome, type Verdict } from './verdict.ts';
+
+/** Of the condition alone, beside the API server's own fields of the status. */
+const FIELD_MANAGER = 'agent-compliance-canary';
+
+export interface ConditionOptions {
+  client: KubeClient;
+  /** The ValidatingAdmissionPolicy that carries the condition. */
+  policy: string;
+  now: Date;
+  signal: AbortSignal;
+}
+
+/**
+ * Keeps the condition `CanaryPassing`: written when the outcome is another one, or when it passes with another caBundle
+ * (`bundle`, PEM) than the one before. Resolves with the outcome that stood there; null: none. Throws a KubeError where
+ * the API server refuses, and an Error where the policy is missing.
+ */
+export async function keepCondition(
+  verdict: Verdict,
+  bundle: string,
+  { client, policy: name, now, signal }: ConditionOptions,
+): Promise<Outcome | null> {
+  const policy = await getObject(client, ADMISSION_POLICIES, { name }, signal);
+  if (policy === null) throw new Error(`ValidatingAdmissionPolicy ${name} is missing: the chart creates it`);
+  const before = canaryConditionOf(policy);
+  const condition = conditionOf(verdict, bundle, before, now);
+  if (!isSame(before, condition))
+    expectOk(
+      await applyObject(
+        client,
+        ADMISSION_POLICIES,
+        { metadata: { name }, status: { conditions: [condition] } },
+        { fieldManager: FIELD_MANAGER, force: true, subresource: 'status' },
+      ),
+    );
+  return OUTCOMES.find((outcome) => reasonOf(outcome) === before?.reason) ?? null;
+}
+
+/** The condition that says a verdict, with the time since which its status has been what it is. */
+export function conditionOf(
+  { outcome, message }: Verdict,
+  bundle: string,
+  before: PolicyCondition | null,
+  now: Date,
+): PolicyCondition {
+  const status = outcome === 'passed' ? 'True' : 'False';
+  const time = `${now.toISOString().slice(0, 19)}Z`;
+  return {
+    type: CANARY_CONDITION,
+    status,
+    reason: reasonOf(outcome),
+    message: outcome === 'passed' ? passedWith(bundle) : message.slice(0, MAX_MESSAGE),
+    lastTransitionTime: before?.status === status ? before.lastTransitionTime : time,
+  };
+}
+
+/** The API server takes 32 KiB of a message; a reader takes less. */
+const MAX_MESSAGE = 2_000;
+
+/** A finding that lasts keeps its first message: it may name another pod, or another time, with every check. */
+function isSame(before: PolicyCondition | null, after: PolicyCondition): boolean {
+  return (
+    before?.status === after.status &&
+    before.reason === after.reason &&
+    (after.status === 'False' || before.message === after.message)
+  );
+}
+
+/** `no-answer` is `NoAnswer`. */
+function reasonOf(outcome: Outcome): string {
+  return outcome.replaceAll(/(?:^|-)([a-z])/g, (_match, letter: string) => letter.toUpperCase());
+}

@@ -1,0 +1,62 @@
+import { createServer, type Server } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { Agent, request } from 'node:https';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { issueAuthority, type KeyPair } from './issue.ts';
+import { createLeafUse, type LeafUse } from './leaf-use.ts';
+
+let server: Server;
+let use: LeafUse;
+let agent: Agent;
+let pairs: [KeyPair, KeyPair];
+
+beforeEach(async () => {
+  const issue = () => issueAuthority({ now: new Date(), days: 1 });
+  pairs = await Promise.all([issue(), issue()]);
+  use = createLeafUse('/mutate/pod');
+  server = createServer(
+    pairs[0],
+    use.around((_request, response) => response.end()),
+  );
+  use.follow(server);
+  use.serve(pairs[0]);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  agent = new Agent({ keepAlive: true, maxSockets: 1, rejectUnauthorized: false });
+});
+
+afterEach(async () => {
+  agent.destroy();
+  await new Promise((resolve) => server.close(resolve));
+});
+
+/** What the answer says of its connection. */
+function ask(path: string): Promise<string | undefined> {
+  const { port } = server.address() as AddressInfo;
+  return new Promise((resolve, reject) => {
+    const sent = request({ host: '127.0.0.1', port, path, agent }, (response) => {
+      response.resume().once('end', () => resolve(response.headers.connection));
+    });
+    sent.once('error', reject).end();
+  });
+}
+
+test('a review over the certificate that is served is a proof of it, and its connection stays', async () => {
+  expect(use.isAsked()).toBe(false);
+  expect(await ask('/mutate/pod?timeout=5s')).toBe('keep-alive');
+  expect(use.isAsked()).toBe(true);
+});
+
+test('what anybody may ask for is none', async () => {
+  expect(await ask('/readyz')).toBe('keep-alive');
+  expect(use.isAsked()).toBe(false);
+});
+
+test('a kept connection with an older certificate proves nothing, and ends with its answer', async () => {
+  await ask('/mutate/pod');
+  use.serve(pairs[1]);
+  expect(use.isAsked()).toBe(false);
+  expect(await ask('/mutate/pod')).toBe('close');
+  expect(use.isAsked()).toBe(false);
+  expect(await ask('/mutate/pod')).toBe('keep-alive');
+  expect(use.isAsked()).toBe(true);
+});
