@@ -1,148 +1,142 @@
-// Runs every suite in order, shows each one's time, and ends with one line over all of them: `N passed, N failed`.
+// Runs every suite of test-suites.ts, two at once where they leave room, shows the output of each in one piece with its time,
+// repeats at the end what failed, and ends with one line over all of them: `N passed, N failed`.
 // A check (lint, types, ...) counts as one; a Jest suite counts its tests. Nothing is skipped without a loud reason.
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { endOf, failuresOf, readResult, Turns } from './test-output.ts';
+import { inOrder, suitesOf } from './test-suites.ts';
 
 const root = dirname(import.meta.dirname);
 process.chdir(root);
 const scratch = mkdtempSync(join(tmpdir(), 'agent-compliance-test-'));
 const total = { passed: 0, failed: 0, skipped: 0 };
+/** Name of each failed suite, and what it said last. */
 const failures = [];
-
-const jest = (project, ...flags) => [
-  'node',
-  '--experimental-vm-modules',
-  '--disable-warning=ExperimentalWarning',
-  'node_modules/jest/bin/jest.js',
-  '--selectProjects',
-  project,
-  ...flags,
-];
-const npm = (script) => ['npm', 'run', '--silent', script];
+const turns = new Turns((text) => process.stdout.write(text));
+const children = new Set();
+let isStopped = false;
 
 /** Exit code of a script that means: this machine cannot have what it brings, and the reason is printed. */
 const CANNOT_RUN = 3;
+/** Milliseconds for the last output of a process that has ended; a child that it left behind may hold its pipe. */
+const LAST_OUTPUT_MS = 2_000;
+/** Characters of a suite's output that are kept for the end. */
+const MAX_KEPT = 100_000;
+const COLOURS = process.stdout.isTTY ? { FORCE_COLOR: '1' } : {};
 
-const SUITES = [
-  { name: 'format', group: 'check', command: npm('format:check') },
-  { name: 'lint', group: 'check', command: npm('lint') },
-  { name: 'types', group: 'check', command: npm('typecheck') },
-  { name: 'layers', group: 'check', command: npm('layers') },
-  { name: 'dead code', group: 'check', command: npm('dead-code') },
-  { name: 'generated files', group: 'check', command: npm('generate:check') },
-  { name: 'build', group: 'build', command: npm('build') },
-  { name: 'unit', group: 'unit', jest: jest('unit') },
-  { name: 'test servers', group: 'integration', command: ['scripts/debian-servers.sh'], maySkip: true },
-  { name: 'cluster binaries', group: 'cluster', command: ['e2e/cluster/build.sh'], needsCluster: true },
-  { name: 'images', group: 'cluster', command: ['e2e/images/build.sh'], needsCluster: true },
-  {
-    name: 'integration',
-    group: 'integration',
-    jest: jest('integration'),
-    timeoutMinutes: 30,
-    wants: ['cluster'],
-  },
-  // Alone: it compares what the machine looks like before and after a cluster.
-  {
-    name: 'cluster',
-    group: 'e2e',
-    jest: jest('e2e', '--runInBand', '--testPathPatterns', 'e2e/(cluster|images)/'),
-    needsCluster: true,
-    wants: ['cluster', 'build'],
-  },
-  // Each file has a cluster of its own and mostly waits for it, so two at a time.
-  {
-    name: 'product in the cluster',
-    group: 'e2e',
-    jest: jest('e2e', '--maxWorkers=2', '--testPathPatterns', 'e2e/[^/]+\\.test\\.ts$'),
-    needsCluster: true,
-    timeoutMinutes: 30,
-    wants: ['cluster', 'build'],
-  },
-];
-
-function chosen() {
-  const only = process.argv.find((argument) => argument.startsWith('--only='))?.slice('--only='.length);
-  if (only === undefined) return SUITES;
-  const wanted = new Set([
-    only,
-    ...SUITES.filter((suite) => suite.group === only).flatMap((suite) => suite.wants ?? []),
-  ]);
-  const suites = SUITES.filter((suite) => wanted.has(suite.group));
-  if (suites.length === 0)
-    throw new Error(
-      `--only=${only}: must be one of ${[...new Set(SUITES.map((suite) => suite.group))].join(', ')}`,
-    );
-  return suites;
-}
-
-function run(command, timeoutMinutes = 40) {
+/** Runs a command; resolves with its exit code and the end of its output, all of which `write` gets as it comes. */
+function run(command, write, timeoutMinutes = 40) {
   return new Promise((resolve) => {
-    const child = spawn(command[0], command.slice(1), { stdio: ['ignore', 'inherit', 'inherit'] });
+    const child = spawn(command[0], command.slice(1), {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, ...COLOURS },
+    });
+    children.add(child);
+    let output = '';
+    const take = (text) => {
+      output = (output + text).slice(-MAX_KEPT);
+      write(text);
+    };
+    for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', take);
     // SIGTERM first: Jest's teardown ends the cluster and the children that its tests started.
     const timers = [
-      setTimeout(() => child.kill('SIGTERM'), timeoutMinutes * 60_000),
+      setTimeout(() => {
+        take(`\nended after ${timeoutMinutes} minutes\n`);
+        child.kill('SIGTERM');
+      }, timeoutMinutes * 60_000),
       setTimeout(() => child.kill('SIGKILL'), (timeoutMinutes + 1) * 60_000),
     ];
     const done = (code) => {
       for (const timer of timers) clearTimeout(timer);
-      resolve(code);
+      children.delete(child);
+      resolve({ code, output });
     };
     child.once('error', (error) => {
-      console.error(error.message);
+      take(`${error.message}\n`);
       done(127);
     });
-    child.once('exit', (code, signal) => done(signal === null ? code : 1));
+    child.once('exit', (code, signal) => {
+      const result = signal === null ? code : 1;
+      timers.push(setTimeout(() => done(result), LAST_OUTPUT_MS));
+      child.once('close', () => done(result));
+    });
   });
 }
 
-function count(name, passed, failed, skipped) {
+function count(name, { passed = 0, failed = 0, skipped = 0 }, said = []) {
   total.passed += passed;
   total.failed += failed;
   total.skipped += skipped;
-  if (failed > 0) failures.push(name);
+  if (failed > 0) failures.push({ name, said });
 }
 
-async function runJest(suite) {
+async function runJest(suite, write) {
   const outputFile = join(scratch, `${suite.name.replaceAll(' ', '-')}.json`);
-  const code = await run([...suite.jest, '--json', `--outputFile=${outputFile}`], suite.timeoutMinutes);
-  if (!existsSync(outputFile)) return count(suite.name, 0, 1, 0);
-  const result = JSON.parse(readFileSync(outputFile, 'utf8'));
+  const command = [...suite.jest, '--json', `--outputFile=${outputFile}`];
+  const { code, output } = await run(command, write, suite.timeoutMinutes);
+  const result = readResult(outputFile);
+  if (result === null) return count(suite.name, { failed: 1 }, endOf(output));
   // A file that cannot even be loaded has no failed test, yet it failed.
   const failed = Math.max(result.numFailedTests + result.numRuntimeErrorTestSuites, code === 0 ? 0 : 1);
-  count(suite.name, result.numPassedTests, failed, result.numPendingTests + result.numTodoTests);
+  const skipped = result.numPendingTests + result.numTodoTests;
+  const said = failuresOf(result, root);
+  count(
+    suite.name,
+    { passed: result.numPassedTests, failed, skipped },
+    said.length > 0 ? said : endOf(output),
+  );
 }
 
-let clusterReason;
-async function clusterIsPossible() {
+async function runCheck(suite, write) {
+  const { code, output } = await run(suite.command, write, suite.timeoutMinutes);
+  if (suite.maySkip === true && code === CANNOT_RUN) {
+    write(`SKIPPED: ${suite.name} (see the reason above)\n`);
+    count(suite.name, { skipped: 1 });
+  } else if (code === 0) count(suite.name, { passed: 1 });
+  else count(suite.name, { failed: 1 }, endOf(output));
+}
+
+let check;
+/** Whether this machine can have a cluster; says why not. */
+async function clusterIsPossible(write) {
   if (process.env.E2E_KUBECONFIG) return true;
-  clusterReason ??= await run(['e2e/cluster/check.sh']);
-  return clusterReason !== CANNOT_RUN;
+  check ??= run(['e2e/cluster/check.sh'], () => undefined);
+  const { code, output } = await check;
+  write(output);
+  return code !== CANNOT_RUN;
 }
 
-for (const suite of chosen()) {
+async function runSuite(suite) {
   const started = performance.now();
-  console.log(`\n== ${suite.name}`);
-  if (suite.needsCluster && !(await clusterIsPossible())) {
-    console.log(
-      `SKIPPED: ${suite.name} (see the reason above; with Docker: e2e/cluster/kind.sh up, then E2E_KUBECONFIG=... make e2e)`,
+  const { write, end } = turns.open();
+  write(`\n== ${suite.name}\n`);
+  if (suite.needsCluster && !(await clusterIsPossible(write))) {
+    write(
+      `SKIPPED: ${suite.name} (see the reason above; with Docker: e2e/cluster/kind.sh up, then E2E_KUBECONFIG=... make e2e)\n`,
     );
-    count(suite.name, 0, 0, 1);
-  } else if (suite.jest) {
-    await runJest(suite);
-  } else {
-    const code = await run(suite.command);
-    const isSkipped = suite.maySkip === true && code === CANNOT_RUN;
-    if (isSkipped) console.log(`SKIPPED: ${suite.name} (see the reason above)`);
-    count(suite.name, code === 0 ? 1 : 0, code === 0 || isSkipped ? 0 : 1, isSkipped ? 1 : 0);
-  }
-  console.log(`== ${suite.name}: ${((performance.now() - started) / 1000).toFixed(1)} s`);
+    count(suite.name, { skipped: 1 });
+  } else await (suite.jest ? runJest : runCheck)(suite, write);
+  write(`== ${suite.name}: ${((performance.now() - started) / 1000).toFixed(1)} s\n`);
+  end();
 }
 
+for (const signal of ['SIGINT', 'SIGTERM'])
+  process.on(signal, () => {
+    // The second one is from somebody who does not want to wait for the clean-up.
+    if (isStopped) process.exit(1);
+    isStopped = true;
+    turns.flush();
+    for (const child of children) child.kill(signal);
+  });
+
+const only = process.argv.find((argument) => argument.startsWith('--only='))?.slice('--only='.length);
+await inOrder(suitesOf(only), runSuite, () => isStopped);
 rmSync(scratch, { recursive: true, force: true });
-if (failures.length > 0) console.log(`\nfailed: ${failures.join(', ')}`);
+for (const { name, said } of failures) console.log(['', `-- failed: ${name}`, ...said].join('\n'));
+if (isStopped) console.log('\nended by a signal before every suite had run');
+if (failures.length > 0) console.log(`\nfailed: ${failures.map(({ name }) => name).join(', ')}`);
 if (total.skipped > 0) console.log(`\n${total.skipped} skipped, for the reasons above`);
 console.log(`\n${total.passed} passed, ${total.failed} failed`);
-process.exitCode = total.failed > 0 || total.passed === 0 ? 1 : 0;
+process.exitCode = isStopped || total.failed > 0 || total.passed === 0 ? 1 : 0;

@@ -1,0 +1,111 @@
+import { describe, expect, test } from '@jest/globals';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { endOf, failuresOf, readResult, Turns, type JestResult } from './test-output.ts';
+
+test('the first prints at once, each other one in a piece when those before it have ended', () => {
+  const shown: string[] = [];
+  const turns = new Turns((text) => shown.push(text));
+  const [first, second, third] = [turns.open(), turns.open(), turns.open()];
+  first.write('1a');
+  second.write('2a');
+  third.write('3a');
+  third.end();
+  first.write('1b');
+  expect(shown).toEqual(['1a', '1b']);
+  first.end();
+  expect(shown).toEqual(['1a', '1b', '2a']);
+  second.write('2b');
+  second.end();
+  expect(shown).toEqual(['1a', '1b', '2a', '2b', '3a']);
+  const fourth = turns.open();
+  fourth.write('4a');
+  expect(shown.at(-1)).toBe('4a');
+});
+
+test('on a flush everything goes out that was kept, once', () => {
+  const shown: string[] = [];
+  const turns = new Turns((text) => shown.push(text));
+  const [first, second] = [turns.open(), turns.open()];
+  second.write('2a');
+  turns.flush();
+  first.end();
+  second.write('2b');
+  expect(shown).toEqual(['2a', '2b']);
+});
+
+describe('what failed', () => {
+  const root = '/home/me/project';
+  const result = (testResults: Partial<JestResult['testResults'][number]>[]): JestResult => ({
+    ...{ numPassedTests: 0, numFailedTests: 0, numPendingTests: 0, numTodoTests: 0 },
+    numRuntimeErrorTestSuites: 0,
+    testResults: testResults.map((each) => ({
+      ...{ name: `${root}/core/a.test.ts`, status: 'failed', message: '', assertionResults: [] },
+      ...each,
+    })),
+  });
+  const assertion = (status: string, ...failureMessages: string[]) => ({
+    ...{ ancestorTitles: ['a door', 'at night'], title: 'is shut', status, failureMessages },
+  });
+
+  test('is told with file, names, the message without code and stack, and its place', () => {
+    const message = [
+      '\u001b[31mError: expect(received).toBe(expected)\u001b[39m',
+      '',
+      'Expected: 1',
+      'Received: 2',
+      '    at expectIt (/home/me/project/node_modules/expect/index.ts:1:1)',
+      '    at Object.<anonymous> (/home/me/project/core/a.test.ts:7:15)',
+    ].join('\n');
+    expect(failuresOf(result([{ assertionResults: [assertion('failed', message)] }]), root)).toEqual([
+      'core/a.test.ts › a door › at night › is shut',
+      '    Error: expect(received).toBe(expected)',
+      '    Expected: 1',
+      '    Received: 2',
+      '    at Object.<anonymous> (/home/me/project/core/a.test.ts:7:15)',
+    ]);
+  });
+
+  test('is cut where it goes on and on', () => {
+    const long = Array.from({ length: 50 }, (_, line) => `${line}${'x'.repeat(1_000)}`).join('\n');
+    const lines = failuresOf(result([{ assertionResults: [assertion('failed', long)] }]), root);
+    expect(lines).toHaveLength(13);
+    expect(Math.max(...lines.map(({ length }) => length))).toBe(304);
+  });
+
+  test('may be a file that cannot be loaded', () => {
+    const message = '  ● Test suite failed to run\n\n    Cannot find module\n\n      1 | import x\n';
+    expect(failuresOf(result([{ message }]), root)).toEqual([
+      'core/a.test.ts',
+      '      ● Test suite failed to run',
+      '        Cannot find module',
+    ]);
+  });
+
+  test('is nothing of what passed or was skipped', () => {
+    const passed = [
+      { status: 'passed', assertionResults: [assertion('passed'), assertion('pending')] },
+      { status: 'failed', assertionResults: [assertion('passed')], message: 'the hook' },
+    ];
+    expect(failuresOf(result(passed), root)).toEqual(['core/a.test.ts', '    the hook']);
+  });
+});
+
+test('of a check the last lines are told', () => {
+  const lines = Array.from({ length: 30 }, (_, line) => `line ${line}`);
+  expect(endOf(`${lines.join('\n\n')}\n`)).toEqual(lines.slice(10).map((line) => `    ${line}`));
+});
+
+test('a result that is not there, or half of one, is none', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'test-output-'));
+  try {
+    expect(readResult(join(folder, 'absent.json'))).toBeNull();
+    writeFileSync(join(folder, 'half.json'), '{"numPassedTests": 1');
+    expect(readResult(join(folder, 'half.json'))).toBeNull();
+    writeFileSync(join(folder, 'whole.json'), '{"numPassedTests": 1}');
+    expect(readResult(join(folder, 'whole.json'))).toEqual({ numPassedTests: 1 });
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});

@@ -1,0 +1,98 @@
+import { expect, test } from '@jest/globals';
+import { CAPACITY, inOrder, SUITES, suitesOf, type Suite } from './test-suites.ts';
+
+/** Runs suites that end when they are told to; says which run, and how many went together at most. */
+function rig(suites: readonly Suite[], isStopped?: () => boolean) {
+  const ends = new Map<string, () => void>();
+  const done = inOrder(
+    suites,
+    ({ name }) =>
+      new Promise<void>((resolve) =>
+        ends.set(name, () => {
+          ends.delete(name);
+          resolve();
+        }),
+      ),
+    isStopped,
+  );
+  return {
+    done,
+    running: () => [...ends.keys()],
+    end: async (name: string) => {
+      ends.get(name)?.();
+      await new Promise(setImmediate);
+    },
+  };
+}
+
+const suite = (name: string, more: Partial<Suite> = {}): Suite => ({ name, group: 'g', ...more });
+
+test('as many run at once as there is room, in the order of the table', async () => {
+  const { running, end, done } = rig([suite('a'), suite('b'), suite('c')]);
+  expect(running()).toEqual(['a', 'b']);
+  await end('b');
+  expect(running()).toEqual(['a', 'c']);
+  await end('a');
+  await end('c');
+  await done;
+});
+
+test('one waits for those that it names, and others go before it meanwhile', async () => {
+  const { running, end, done } = rig([suite('a'), suite('late', { after: ['a', 'absent'] }), suite('b')]);
+  expect(running()).toEqual(['a', 'b']);
+  await end('a');
+  expect(running()).toEqual(['b', 'late']);
+  await end('b');
+  await end('late');
+  await done;
+});
+
+test('one that needs all the room gets it, and is not overtaken', async () => {
+  const { running, end, done } = rig([suite('a'), suite('whole', { load: CAPACITY }), suite('b')]);
+  expect(running()).toEqual(['a']);
+  await end('a');
+  expect(running()).toEqual(['whole']);
+  await end('whole');
+  expect(running()).toEqual(['b']);
+  await end('b');
+  await done;
+});
+
+test('after a stop nothing starts', async () => {
+  let isStopped = false;
+  const { running, end, done } = rig([suite('a', { load: CAPACITY }), suite('b')], () => isStopped);
+  isStopped = true;
+  await end('a');
+  await done;
+  expect(running()).toEqual([]);
+});
+
+test('suites that wait for each other are an error', async () => {
+  const suites = [suite('a', { after: ['b'] }), suite('b', { after: ['a'] })];
+  await expect(rig(suites).done).rejects.toThrow('these wait for each other: a, b');
+});
+
+test('each suite is one run of something, waits for suites of the table only, and can get its room', () => {
+  const names = SUITES.map(({ name }) => name);
+  expect(new Set(names).size).toBe(names.length);
+  for (const { command, jest, after = [], load = 1 } of SUITES) {
+    expect([command, jest].filter((each) => each !== undefined)).toHaveLength(1);
+    expect(names).toEqual(expect.arrayContaining([...after]));
+    expect(load).toBeLessThanOrEqual(CAPACITY);
+  }
+});
+
+test('a group brings along what it wants; one that there is not is refused', () => {
+  expect(suitesOf(undefined)).toBe(SUITES);
+  expect(suitesOf('unit').map(({ name }) => name)).toEqual(['unit']);
+  expect(suitesOf('e2e').map(({ name }) => name)).toEqual([
+    'build',
+    'cluster binaries',
+    'images',
+    'product in the cluster',
+    'cluster',
+  ]);
+  expect(() => suitesOf('units')).toThrow(
+    '--only=units: must be one of check, build, integration, cluster, unit, e2e',
+  );
+});
