@@ -1,7 +1,9 @@
-import { createHash } from 'node:crypto';
-import { Agent, type Dispatcher } from 'undici';
+import type { Dispatcher } from 'undici';
 import { VERSION } from '../runtime/version.ts';
-import type { ClusterAccess, Credentials, TlsOptions } from './cluster-access.ts';
+import type { ClusterAccess } from './cluster-access.ts';
+import { createConnection, type Connection } from './connection.ts';
+import { fenced, NotAllowed } from './fence.ts';
+import { Pulse } from './pulse.ts';
 
 export interface KubeRequest {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -36,10 +38,25 @@ export type KubeStream = { ok: true; chunks: AsyncIterable<Uint8Array> } | KubeF
 /** Requests to one API server. An answer is returned whatever its status; no answer throws a KubeError with status 0. */
 export interface KubeClient {
   send<T>(request: KubeRequest): Promise<KubeAnswer<T>>;
-  /** An answer without an end: a watch. It lasts until the server ends it or `signal` aborts. */
+  /** An answer without an end: a watch. It lasts until the server ends it, `signal` aborts or its connection is dead. */
   stream(request: KubeRequest): Promise<KubeStream>;
+  /** Milliseconds since the server was last heard; it is asked every few seconds while a watch is open and quiet. */
+  silentMs(): number;
   close(): Promise<void>;
 }
+
+export interface KubeClientOptions {
+  access: ClusterAccess;
+  /** Names the process in the user agent, as the API server's audit log shows it. */
+  part: string;
+  /** Looked at when a request that is no GET goes on the wire; where it is false, the request does not go and throws. */
+  mayWrite?: () => boolean;
+  /** Called once per request. */
+  observe?: RequestObserver;
+}
+
+/** Where metrics hook in; `code`: the HTTP status, or `<error>`. */
+export type RequestObserver = (request: { method: string; host: string; code: string }) => void;
 
 /** The API server did not answer (status 0), or refused what was expected to work. */
 export class KubeError extends Error {
@@ -61,17 +78,71 @@ const DEFAULT_TIMEOUT_MS = 15_000;
 const METADATA_ONLY = ['PartialObjectMetadataList', 'PartialObjectMetadata']
   .map((kind) => `application/json;as=${kind};g=meta.k8s.io;v=v1`)
   .join();
-/** Tokens and certificates on disk are read again after this time. */
-const CREDENTIALS_MS = 10_000;
+/** A server that asks for more time than this is asked again all the same. */
+const LONGEST_RETRY_AFTER_MS = 30_000;
+/** How long an answer to a sign of life is waited for. */
+const SIGN_MS = 15_000;
 
-/** `part` names the process in the user agent, as the API server's audit log shows it. */
-export function createKubeClient(options: { access: ClusterAccess; part: string }): KubeClient {
+export function createKubeClient(options: KubeClientOptions): KubeClient {
   const connection = createConnection(options.access);
-  const userAgent = `agent-compliance-${options.part}/${VERSION} (${process.platform}/${process.arch})`;
+  const pulse = new Pulse({ ask: (which) => askForLife(connection, which), onDead: () => connection.cut() });
+  const exchange = exchangeOn(connection, options);
 
-  async function exchange(request: KubeRequest, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
+  async function ask(request: KubeRequest, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
+    const response = await exchange(request, signal);
+    pulse.heard();
+    return response;
+  }
+
+  return {
+    send: (request) =>
+      guarded(request, async () => {
+        const isOver = pulse.begin();
+        try {
+          const limit = AbortSignal.timeout(request.timeoutMs ?? DEFAULT_TIMEOUT_MS);
+          const response = await ask(request, anySignal(limit, request.signal));
+          const text = await response.body.text();
+          return answerOf(response, text);
+        } finally {
+          isOver();
+        }
+      }),
+    stream: (request) =>
+      guarded(request, async () => {
+        const isOver = pulse.begin();
+        // The limit covers the head alone, so it is a timer that stops, not AbortSignal.timeout.
+        const limit = new AbortController();
+        const timer = setTimeout(() => limit.abort(), request.timeoutMs ?? DEFAULT_TIMEOUT_MS);
+        try {
+          const response = await ask(request, anySignal(limit.signal, request.signal));
+          if (response.statusCode !== 200) return failureOf(response, await response.body.text());
+          response.body.once('close', pulse.begin());
+          return { ok: true as const, chunks: heard(response.body, pulse) };
+        } finally {
+          clearTimeout(timer);
+          isOver();
+        }
+      }),
+    silentMs: () => pulse.silentMs(),
+    close: () => {
+      pulse.close();
+      return connection.close();
+    },
+  };
+}
+
+/** One request and the head of its answer. */
+function exchangeOn(
+  connection: Connection,
+  { part, mayWrite, observe }: KubeClientOptions,
+): (request: KubeRequest, signal: AbortSignal) => Promise<Dispatcher.ResponseData> {
+  const userAgent = `agent-compliance-${part}/${VERSION} (${process.platform}/${process.arch})`;
+  const { host } = new URL(connection.origin);
+
+  async function send(request: KubeRequest, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
     const { headers, dispatcher } = await connection.current();
-    const response = await dispatcher.request({
+    const isFenced = mayWrite !== undefined && request.method !== 'GET';
+    const response = await (isFenced ? fenced(dispatcher, mayWrite) : dispatcher).request({
       origin: connection.origin,
       path: connection.prefix + request.path + queryText(request.query),
       method: request.method,
@@ -88,29 +159,40 @@ export function createKubeClient(options: { access: ClusterAccess; part: string 
     return response;
   }
 
-  return {
-    send: (request) =>
-      guarded(request, async () => {
-        const limit = AbortSignal.timeout(request.timeoutMs ?? DEFAULT_TIMEOUT_MS);
-        const response = await exchange(request, anySignal(limit, request.signal));
-        const text = await response.body.text();
-        return answerOf(response, text);
-      }),
-    stream: (request) =>
-      guarded(request, async () => {
-        // The limit covers the head alone, so it is a timer that stops, not AbortSignal.timeout.
-        const limit = new AbortController();
-        const timer = setTimeout(() => limit.abort(), request.timeoutMs ?? DEFAULT_TIMEOUT_MS);
-        try {
-          const response = await exchange(request, anySignal(limit.signal, request.signal));
-          if (response.statusCode === 200) return { ok: true as const, chunks: response.body };
-          return failureOf(response, await response.body.text());
-        } finally {
-          clearTimeout(timer);
-        }
-      }),
-    close: () => connection.close(),
+  return async (request, signal) => {
+    let code = '<error>';
+    try {
+      const response = await send(request, signal);
+      code = String(response.statusCode);
+      return response;
+    } finally {
+      observe?.({ method: request.method, host, code });
+    }
   };
+}
+
+/** Any answer will do: everybody who is signed in may read the version, and a refusal comes from a living server too. */
+async function askForLife(connection: Connection, which: 'used' | 'new'): Promise<void> {
+  const { headers, dispatcher } = await (which === 'new' ? connection.another() : connection.current());
+  try {
+    const { body } = await dispatcher.request({
+      origin: connection.origin,
+      path: `${connection.prefix}/version`,
+      method: 'GET',
+      headers,
+      signal: AbortSignal.timeout(SIGN_MS),
+    });
+    await body.dump();
+  } finally {
+    if (which === 'new') await dispatcher.destroy();
+  }
+}
+
+async function* heard(chunks: AsyncIterable<Uint8Array>, pulse: Pulse): AsyncGenerator<Uint8Array> {
+  for await (const chunk of chunks) {
+    pulse.heard();
+    yield chunk;
+  }
 }
 
 function anySignal(limit: AbortSignal, signal: AbortSignal | undefined): AbortSignal {
@@ -123,6 +205,8 @@ async function guarded<T>(request: KubeRequest, run: () => Promise<T>): Promise<
     return await run();
   } catch (error) {
     if (request.signal?.aborted) throw request.signal.reason;
+    if (error instanceof NotAllowed)
+      throw new KubeError({ status: 0, reason: 'fenced', message: error.message, retryAfterMs: null });
     const message = `the API server does not answer ${request.method} ${request.path}`;
     throw new KubeError({ status: 0, reason: 'unreachable', message, retryAfterMs: null }, { cause: error });
   }
@@ -148,7 +232,9 @@ function failureOf(response: Dispatcher.ResponseData, text: string): KubeFailure
     status: response.statusCode,
     reason: status.reason ?? '',
     message: status.message ?? (text.slice(0, 300) || `the API server answers ${response.statusCode}`),
-    retryAfterMs: Number.isFinite(seconds) ? Math.max(0, seconds) * 1000 : null,
+    retryAfterMs: Number.isFinite(seconds)
+      ? Math.min(Math.max(0, seconds) * 1_000, LONGEST_RETRY_AFTER_MS)
+      : null,
   };
 }
 
@@ -160,68 +246,4 @@ function parseStatus(text: string): { reason?: string; message?: string } {
   } catch {
     return {};
   }
-}
-
-interface Connection {
-  origin: string;
-  /** The path of a server address such as https://host/k8s/clusters/c-1; empty for most. */
-  prefix: string;
-  current(): Promise<{ headers: Record<string, string>; dispatcher: Dispatcher }>;
-  expire(): void;
-  close(): Promise<void>;
-}
-
-/** One connection pool, exchanged for a new one only when the TLS material changes. */
-function createConnection(access: ClusterAccess): Connection {
-  const server = new URL(access.server);
-  let pool: { id: string; agent: Agent } | null = null;
-  let read: { at: number; credentials: Promise<Credentials> } | null = null;
-
-  function credentials(): Promise<Credentials> {
-    if (!read || performance.now() - read.at > CREDENTIALS_MS) {
-      const fresh = { at: performance.now(), credentials: access.credentials() };
-      fresh.credentials.catch(() => (read = read === fresh ? null : read));
-      read = fresh;
-    }
-    return read.credentials;
-  }
-
-  return {
-    origin: server.origin,
-    prefix: server.pathname.replace(/\/$/, ''),
-    async current() {
-      const { headers, tls } = await credentials();
-      const id = identityOf(tls);
-      if (pool?.id !== id) {
-        // The old pool ends by itself when its last watch does.
-        void pool?.agent.close();
-        pool = { id, agent: createAgent(tls) };
-      }
-      return { headers, dispatcher: pool.agent };
-    },
-    expire: () => (read = null),
-    close: async () => {
-      await pool?.agent.destroy();
-    },
-  };
-}
-
-function identityOf(tls: TlsOptions): string {
-  const hash = createHash('sha256');
-  for (const part of [tls.ca, tls.cert, tls.key, tls.servername, String(tls.rejectUnauthorized)])
-    hash.update(part ?? '').update('\0');
-  return hash.digest('hex');
-}
-
-function createAgent(tls: TlsOptions): Agent {
-  return new Agent({
-    connect: { ...tls, timeout: 10_000, keepAlive: true, keepAliveInitialDelay: 30_000 },
-    connections: 32,
-    // Under the API server's idle time-out of 90 s, so that this side closes first.
-    keepAliveTimeout: 30_000,
-    // Every request has its own limit; a watch is silent for a minute and lasts for several.
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    allowH2: false,
-  });
 }

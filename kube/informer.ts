@@ -6,6 +6,7 @@ import { jsonLines } from './json-lines.ts';
 import { expectOk, listObjects, type ListSelection } from './objects.ts';
 import { collectionPath, keyText, type ObjectKey, type Resource } from './resources.ts';
 import type { KubeObject } from './types.ts';
+import { errorOf, type WatchEvent } from './watch-event.ts';
 
 /** What happened to one object. `before` is the copy that the cache held. */
 export type Change<T> =
@@ -30,14 +31,17 @@ export interface InformerTiming {
   watchMs: number;
   /** A watch that says nothing for this long hangs: the API server sends a bookmark every minute. */
   stallMs: number;
-  /** First and longest delay after an error. */
+  /** How long it may be without a watch, and the API server silent, until what it holds no longer counts as fresh. */
+  freshMs: number;
+  /** First and longest delay after an error; short, because it is also how late the end of an outage is noticed. */
   backoff: { baseMs: number; maxMs: number };
 }
 
 const TIMING: InformerTiming = {
   watchMs: 300_000,
   stallMs: 90_000,
-  backoff: { baseMs: 500, maxMs: 30_000 },
+  freshMs: 15_000,
+  backoff: { baseMs: 500, maxMs: 5_000 },
 };
 
 const FAILURES_UNTIL_LIST = 5;
@@ -50,15 +54,10 @@ export interface Informer<T> {
   close(): Promise<void>;
   /** Resolves when the first list is in the cache. */
   synced(): Promise<void>;
-  /** False before the first list, and when the API server has not been heard for twice the stall time. */
+  /** False before the first list, and when the watch has been broken or the API server silent for `freshMs`. */
   isFresh(): boolean;
   get(key: ObjectKey): T | undefined;
   list(): T[];
-}
-
-interface WatchEvent<T> {
-  type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK' | 'ERROR';
-  object: T;
 }
 
 /** Lists once in pages, then watches from there with bookmarks; lists again only when the version is too old (410). */
@@ -76,8 +75,12 @@ class ListWatch<T extends { metadata: ObjectKey & { resourceVersion?: string } }
   #cache = new Map<string, T>();
   /** Where the next watch begins; null: a list must come first. */
   #version: string | null = null;
-  #lastHeardMs: number | null = null;
+  /** Since when no watch is open; null: one is. */
+  #brokenSinceMs: number | null = null;
+  #isListed = false;
   #failures = 0;
+  /** Failures in a row for which the version may be the reason. */
+  #refusals = 0;
   #loop: Promise<void> | null = null;
 
   constructor(options: InformerOptions<T>) {
@@ -99,8 +102,10 @@ class ListWatch<T extends { metadata: ObjectKey & { resourceVersion?: string } }
   }
 
   isFresh(): boolean {
-    const heard = this.#lastHeardMs;
-    return heard !== null && this.#options.clock.monotonicMs() - heard < 2 * this.#timing.stallMs;
+    const { client, clock } = this.#options;
+    const { freshMs } = this.#timing;
+    const brokenMs = this.#brokenSinceMs === null ? 0 : clock.monotonicMs() - this.#brokenSinceMs;
+    return this.#isListed && brokenMs < freshMs && client.silentMs() < freshMs;
   }
 
   get(key: ObjectKey): T | undefined {
@@ -126,12 +131,16 @@ class ListWatch<T extends { metadata: ObjectKey & { resourceVersion?: string } }
   /** After an error: a jittered delay that doubles, and never less than the server asked for. */
   async #rest(error: unknown): Promise<void> {
     const { clock, logger, resource } = this.#options;
+    this.#brokenSinceMs ??= clock.monotonicMs();
     const asked = error instanceof KubeError ? (error.retryAfterMs ?? 0) : 0;
     // An expired version is no failure: the list that follows is the remedy, yet not in a tight loop.
     const delay = Math.max(asked, halfJitter(this.#failures, this.#timing.backoff));
     this.#failures += 1;
     // A version that the server does not know (its store was restored) fails for ever: the list is the remedy for that too.
-    if (this.#failures % FAILURES_UNTIL_LIST === 0) this.#version = null;
+    // A server that is away or overloaded has not looked at the version, and a list from everybody would not help it.
+    const isAway = error instanceof KubeError && [0, 429, 503].includes(error.status);
+    if (!isAway) this.#refusals += 1;
+    if (this.#refusals >= FAILURES_UNTIL_LIST) this.#version = null;
     const fields = { resource: resource.plural, error: describeError(error), retryInMs: Math.round(delay) };
     if (this.#failures > 1) logger.warn('watch fails', fields);
     else logger.debug('watch is interrupted', fields);
@@ -147,11 +156,17 @@ class ListWatch<T extends { metadata: ObjectKey & { resourceVersion?: string } }
       this.#stop.signal,
     );
     const before = this.#cache;
-    this.#cache = new Map(items.map((item) => [keyText(item.metadata), item]));
-    this.#heard();
+    const known = (item: T) => {
+      const old = before.get(keyText(item.metadata));
+      // The same version is the same object: whoever holds the old one holds it no second time.
+      return old?.metadata.resourceVersion === item.metadata.resourceVersion ? (old ?? item) : item;
+    };
+    this.#cache = new Map(items.map((item) => [keyText(item.metadata), known(item)]));
     for (const [key, object] of this.#cache) this.#announce(before.get(key), object);
     for (const [key, object] of before)
       if (!this.#cache.has(key)) this.#options.onChange?.({ type: 'deleted', object });
+    this.#isListed = true;
+    this.#refusals = 0;
     this.#firstList.resolve();
     return resourceVersion;
   }
@@ -190,24 +205,27 @@ class ListWatch<T extends { metadata: ObjectKey & { resourceVersion?: string } }
         expectOk(stream);
         return;
       }
-      this.#heard();
+      this.#brokenSinceMs = null;
       for await (const event of jsonLines(stream.chunks)) {
         timer.refresh();
         this.#receive(event as WatchEvent<T>);
       }
       if (this.#options.clock.monotonicMs() - opened < SHORTEST_WATCH_MS)
         throw new Error('the server ends the watch at once');
-      this.#failures = 0;
+      this.#failures = this.#refusals = 0;
     } finally {
       clearTimeout(timer);
     }
   }
 
   #receive(event: WatchEvent<T>): void {
-    if (event.type === 'ERROR') throw this.#errorOf(event.object);
-    this.#heard();
+    if (event.type === 'ERROR') {
+      const error = errorOf(event.object);
+      if (error.status === 410) this.#version = null;
+      throw error;
+    }
     // Not before: a server whose watches open and then break must not be asked in a tight loop.
-    this.#failures = 0;
+    this.#failures = this.#refusals = 0;
     const version = event.object.metadata.resourceVersion;
     if (version) this.#version = version;
     if (event.type === 'BOOKMARK') return;
@@ -222,21 +240,4 @@ class ListWatch<T extends { metadata: ObjectKey & { resourceVersion?: string } }
     this.#cache.set(key, object);
     this.#announce(before, object);
   }
-
-  /** The object of an ERROR event is a Status. */
-  #errorOf(object: unknown): KubeError {
-    const { code = 500, reason = '', message = 'the watch ends with an error' } = object as Status;
-    if (code === 410) this.#version = null;
-    return new KubeError({ status: code, reason, message, retryAfterMs: null });
-  }
-
-  #heard(): void {
-    this.#lastHeardMs = this.#options.clock.monotonicMs();
-  }
-}
-
-interface Status {
-  code?: number;
-  reason?: string;
-  message?: string;
 }

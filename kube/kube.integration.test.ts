@@ -98,7 +98,7 @@ import type { Pod, Service } from './types.ts';
         selection: { namespace, pageSize: 2 },
         logger: silentLogger,
         clock: systemClock,
-        timing: { stallMs: 700, backoff: { baseMs: 50, maxMs: 200 } },
+        timing: { stallMs: 700, freshMs: 2_000, backoff: { baseMs: 50, maxMs: 200 } },
         onChange: (change) => changes.push(`${change.type} ${change.object.metadata.name}`),
       });
       informer.start();

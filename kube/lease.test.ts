@@ -9,7 +9,7 @@ import { createLeaderElection, microTime, type LeaderElection, type LeaderElecti
 const COLLECTION = '/apis/coordination.k8s.io/v1/namespaces/n/leases';
 const LEASE = { namespace: 'n', name: 'operator' };
 /** The product's 15, 10 and 2 seconds, twenty times as fast. */
-const timing = { leaseMs: 1_000, renewWithinMs: 500, retryMs: 100 };
+const timing = { leaseMs: 1_000, renewWithinMs: 500, retryMs: 100, lookMs: 50 };
 
 let server: FakeApiServer;
 let client: KubeClient;

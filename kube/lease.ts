@@ -23,14 +23,18 @@ export interface LeaseTiming {
   leaseMs: number;
   /** A leader that could not renew for this long stops leading; shorter than `leaseMs`, so that no two lead. */
   renewWithinMs: number;
+  /** How often a leader renews. */
   retryMs: number;
+  /** How often the others look whether the lease is free: so late they notice that it was given up. */
+  lookMs: number;
 }
 
-const TIMING: LeaseTiming = { leaseMs: 15_000, renewWithinMs: 10_000, retryMs: 2_000 };
+const TIMING: LeaseTiming = { leaseMs: 15_000, renewWithinMs: 10_000, retryMs: 2_000, lookMs: 500 };
 
 /** One leader among the replicas of a process, by a coordination.k8s.io Lease. */
 export interface LeaderElection {
   start(): void;
+  /** False from the moment on at which the lease was not renewed in time, whether or not this process has noticed yet. */
   isLeader(): boolean;
   /** Ends `lead`, then releases the lease so that another replica takes over at once. */
   close(): Promise<void>;
@@ -46,6 +50,10 @@ class Election implements LeaderElection {
   readonly #stop = new AbortController();
   #loop: Promise<void> | null = null;
   #leading = false;
+  /** When the renewal that worked last was sent; until `renewWithinMs` later nobody else can have taken the lease. */
+  #renewedMs = -Infinity;
+  /** The last look failed. */
+  #isRefused = false;
   /** The lease's last version, and when this clock saw it: the holder's own clock is never compared. */
   #seen: { version: string | undefined; atMs: number } | null = null;
 
@@ -59,7 +67,7 @@ class Election implements LeaderElection {
   }
 
   isLeader(): boolean {
-    return this.#leading;
+    return this.#leading && this.#leftMs() > 0;
   }
 
   async close(): Promise<void> {
@@ -85,12 +93,9 @@ class Election implements LeaderElection {
       logger.error('cannot lead', { error: describeError(error) });
       lost.abort('failed');
     });
-    let renewedMs = clock.monotonicMs();
-    while (!over.aborted && clock.monotonicMs() - renewedMs < this.#timing.renewWithinMs) {
-      await clock.sleep(this.#timing.retryMs, over).catch(() => undefined);
-      if (over.aborted) break;
-      const asked = clock.monotonicMs();
-      if (await this.#hold()) renewedMs = asked;
+    while (!over.aborted && this.#leftMs() > 0) {
+      await clock.sleep(Math.min(this.#timing.retryMs, this.#leftMs()), over).catch(() => undefined);
+      if (!over.aborted && this.#leftMs() > 0) await this.#hold(this.#leftMs());
     }
     const keeps = over.aborted;
     lost.abort();
@@ -101,43 +106,60 @@ class Election implements LeaderElection {
   }
 
   async #pause(): Promise<void> {
-    await this.#options.clock.sleep(this.#timing.retryMs, this.#stop.signal).catch(() => undefined);
+    const { retryMs, lookMs } = this.#timing;
+    const ms = this.#isRefused ? retryMs : lookMs;
+    await this.#options.clock.sleep(ms, this.#stop.signal).catch(() => undefined);
+  }
+
+  /** Milliseconds for which the lease is this process's for certain. */
+  #leftMs(): number {
+    return this.#renewedMs + this.#timing.renewWithinMs - this.#options.clock.monotonicMs();
   }
 
   /** Takes or renews the lease; false when another holds it or the API server does not help. */
-  async #hold(): Promise<boolean> {
-    const { client, lease, clock, identity, logger } = this.#options;
+  async #hold(limitMs = this.#timing.renewWithinMs): Promise<boolean> {
+    const { clock, logger, lease } = this.#options;
+    const askedMs = clock.monotonicMs();
+    // One lost answer must leave time for another try.
+    const limit = AbortSignal.timeout(Math.ceil(Math.min(limitMs, this.#timing.renewWithinMs / 2)));
     try {
-      const current = await getObject(
-        client,
-        LEASES,
-        lease,
-        AbortSignal.timeout(this.#timing.renewWithinMs / 2),
-      );
-      if (!current) {
-        const spec = this.#specFor(undefined);
-        return (await createObject(client, LEASES, { metadata: lease, spec })).outcome === 'created';
-      }
-      const version = current.metadata.resourceVersion;
-      if (this.#seen?.version !== version) this.#seen = { version, atMs: clock.monotonicMs() };
-      const holder = current.spec?.holderIdentity ?? '';
-      const limit = (current.spec?.leaseDurationSeconds ?? 0) * 1000;
-      const expired = clock.monotonicMs() - (this.#seen?.atMs ?? 0) > limit;
-      if (holder !== '' && holder !== identity && !expired) return false;
-      return await this.#put({ ...current, spec: this.#specFor(current.spec) });
+      const isHeld = await this.#ask(limit);
+      this.#isRefused = false;
+      if (isHeld) this.#renewedMs = askedMs;
+      return isHeld;
     } catch (error) {
+      this.#isRefused = true;
       logger.warn('leader election fails', { lease: lease.name, error: describeError(error) });
       return false;
     }
   }
 
+  async #ask(limit: AbortSignal): Promise<boolean> {
+    const { client, lease, clock, identity } = this.#options;
+    const current = await getObject(client, LEASES, lease, limit);
+    if (!current) {
+      const spec = this.#specFor(undefined);
+      return (await createObject(client, LEASES, { metadata: lease, spec })).outcome === 'created';
+    }
+    const version = current.metadata.resourceVersion;
+    if (this.#seen?.version !== version) this.#seen = { version, atMs: clock.monotonicMs() };
+    const holder = current.spec?.holderIdentity ?? '';
+    const limitMs = (current.spec?.leaseDurationSeconds ?? 0) * 1000;
+    const isExpired = clock.monotonicMs() - (this.#seen?.atMs ?? 0) > limitMs;
+    if (holder !== '' && holder !== identity && !isExpired) {
+      this.#renewedMs = -Infinity;
+      return false;
+    }
+    return await this.#put({ ...current, spec: this.#specFor(current.spec) }, limit);
+  }
+
   /** A replica that was faster has changed the version: 409. */
-  async #put(lease: Lease): Promise<boolean> {
+  async #put(lease: Lease, signal: AbortSignal): Promise<boolean> {
     const answer = await this.#options.client.send<Lease>({
       method: 'PUT',
       path: objectPath(LEASES, this.#options.lease),
       body: lease,
-      timeoutMs: this.#timing.renewWithinMs / 2,
+      signal,
     });
     if (!answer.ok && answer.status === 409) return false;
     this.#seen = {
@@ -173,7 +195,7 @@ class Election implements LeaderElection {
         leaseDurationSeconds: 1,
         renewTime: microTime(clock.now()),
       };
-      await this.#put({ ...current, spec });
+      await this.#put({ ...current, spec }, limit);
       logger.info('releases the lead', { identity });
     } catch (error) {
       logger.warn('cannot release the lead', { error: describeError(error) });

@@ -128,7 +128,11 @@ describe('a work queue', () => {
 
   test('reports each piece of work with its outcome', async () => {
     const outcomes: string[] = [];
-    const observe: WorkObserver = (done) => outcomes.push(`${done.queue} ${done.outcome}`);
+    const observe: WorkObserver = {
+      added: (queue) => outcomes.push(`${queue} added`),
+      began: (queue, key) => outcomes.push(`${queue} began ${key}`),
+      done: ({ queue, key, outcome }) => outcomes.push(`${queue} ${key} ${outcome}`),
+    };
     const queue = queueOf(
       async (key) => {
         if (key === 'bad') throw new Error('no');
@@ -138,9 +142,14 @@ describe('a work queue', () => {
     );
     queue.start();
     for (const key of ['good', 'later', 'bad']) queue.add(key);
-    await until(() => outcomes.length === 3);
+    queue.add('bad');
+    await until(() => outcomes.length === 9);
     await queue.close();
-    expect(outcomes).toEqual(['test success', 'test requeue_after', 'test error']);
+    expect(outcomes).toEqual([
+      ...['test added', 'test began good', 'test added', 'test added'],
+      ...['test good success', 'test began later', 'test later requeue_after'],
+      ...['test began bad', 'test bad error'],
+    ]);
   });
 
   test('aborts running work when it closes, and takes nothing after', async () => {

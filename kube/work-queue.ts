@@ -2,6 +2,7 @@ import { systemClock, type Clock } from '../runtime/clock.ts';
 import { describeError, type Logger } from '../runtime/logger.ts';
 import { halfJitter } from './backoff.ts';
 import { KubeError } from './client.ts';
+import { isOutage, Outage } from './outage.ts';
 
 export interface WorkQueueOptions {
   /** For logs and metrics. */
@@ -21,16 +22,21 @@ export interface Again {
   againInMs: number;
 }
 
-/** Where metrics hook in. */
-export type WorkObserver = (done: {
-  queue: string;
-  outcome: 'success' | 'requeue_after' | 'error';
-  seconds: number;
-}) => void;
+/** Where metrics hook in; `queue` is the queue's name, `key` what is worked on. */
+export interface WorkObserver {
+  added(queue: string): void;
+  /** Work begins `waitedSeconds` after the key was added. */
+  began(queue: string, key: string, waitedSeconds: number): void;
+  done(work: { queue: string; key: string; outcome: WorkOutcome; seconds: number }): void;
+}
+
+/** An error is tried again. */
+export type WorkOutcome = 'success' | 'requeue_after' | 'error';
 
 /**
  * Keys to work on. A key is worked on by one worker at a time; added again meanwhile, it is worked on once more after;
- * added many times while it waits, it is worked on once.
+ * added many times while it waits, it is worked on once. While the API server is away one key is tried now and then, and
+ * all others wait.
  */
 export interface WorkQueue {
   add(key: string): void;
@@ -44,6 +50,8 @@ export interface WorkQueue {
 }
 
 const BACKOFF = { baseMs: 200, maxMs: 60_000 };
+/** The key is not to blame, and is due as soon as the outage is over. */
+const OUTAGE_BACKOFF = { baseMs: 200, maxMs: 5_000 };
 
 export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
   return new KeyedQueue(options);
@@ -53,16 +61,18 @@ class KeyedQueue implements WorkQueue {
   readonly #options: WorkQueueOptions;
   readonly #clock: Clock;
   readonly #stop = new AbortController();
-  /** Insertion order is the order of work. */
-  readonly #ready = new Set<string>();
+  /** Insertion order is the order of work; with each key the time since which it waits. */
+  readonly #ready = new Map<string, number>();
   readonly #running = new Map<string, Promise<void>>();
   readonly #later = new Map<string, { atMs: number; timer: NodeJS.Timeout }>();
   readonly #failures = new Map<string, number>();
+  readonly #outage: Outage;
   #started = false;
 
   constructor(options: WorkQueueOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
+    this.#outage = new Outage(this.#clock, () => this.#pump());
   }
 
   get length(): number {
@@ -72,7 +82,10 @@ class KeyedQueue implements WorkQueue {
   add(key: string): void {
     if (this.#stop.signal.aborted) return;
     this.#forgetTimer(key);
-    this.#ready.add(key);
+    if (!this.#ready.has(key)) {
+      this.#ready.set(key, this.#clock.monotonicMs());
+      this.#options.observe?.added(this.#options.name);
+    }
     this.#pump();
   }
 
@@ -94,6 +107,7 @@ class KeyedQueue implements WorkQueue {
     this.#stop.abort();
     for (const key of [...this.#later.keys()]) this.#forgetTimer(key);
     this.#ready.clear();
+    this.#outage.end();
     await Promise.all(this.#running.values());
   }
 
@@ -104,21 +118,23 @@ class KeyedQueue implements WorkQueue {
 
   #pump(): void {
     if (!this.#started) return;
-    for (const key of this.#ready) {
-      if (this.#running.size >= (this.#options.concurrency ?? 4)) return;
+    for (const [key, sinceMs] of this.#ready) {
+      if (this.#running.size >= this.#outage.limit(this.#options.concurrency ?? 4)) return;
       if (this.#running.has(key)) continue;
       this.#ready.delete(key);
-      this.#running.set(key, this.#run(key));
+      this.#running.set(key, this.#run(key, sinceMs));
     }
   }
 
-  async #run(key: string): Promise<void> {
+  async #run(key: string, sinceMs: number): Promise<void> {
     const { name, work, observe } = this.#options;
     const began = this.#clock.monotonicMs();
-    let outcome: Parameters<WorkObserver>[0]['outcome'] = 'success';
+    observe?.began(name, key, (began - sinceMs) / 1000);
+    let outcome: WorkOutcome = 'success';
     try {
       const again = await work(key, this.#stop.signal);
       this.#failures.delete(key);
+      this.#outage.end();
       if (again) {
         outcome = 'requeue_after';
         this.addAfter(key, again.againInMs);
@@ -127,7 +143,7 @@ class KeyedQueue implements WorkQueue {
       outcome = 'error';
       this.#retry(key, error);
     } finally {
-      observe?.({ queue: name, outcome, seconds: (this.#clock.monotonicMs() - began) / 1000 });
+      observe?.done({ queue: name, key, outcome, seconds: (this.#clock.monotonicMs() - began) / 1000 });
       this.#running.delete(key);
       this.#pump();
     }
@@ -137,8 +153,11 @@ class KeyedQueue implements WorkQueue {
     if (this.#stop.signal.aborted) return;
     const failures = this.#failures.get(key) ?? 0;
     this.#failures.set(key, failures + 1);
+    const isAway = isOutage(error);
     const asked = error instanceof KubeError ? (error.retryAfterMs ?? 0) : 0;
-    const delay = Math.max(asked, halfJitter(failures, this.#options.backoff ?? BACKOFF));
+    const backoff = this.#options.backoff ?? (isAway ? OUTAGE_BACKOFF : BACKOFF);
+    const delay = Math.max(asked, halfJitter(failures, backoff));
+    if (isAway) this.#outage.begin(asked);
     this.#options.logger.warn('work fails', {
       queue: this.#options.name,
       key,

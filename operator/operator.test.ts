@@ -54,7 +54,7 @@ describe('the operator', () => {
       POD_NAME: 'operator-1',
       KUBECONFIG: kubeconfig,
     });
-    const informerTiming = { stallMs: 200, backoff: { baseMs: 20, maxMs: 50 } };
+    const informerTiming = { stallMs: 200, freshMs: 500, backoff: { baseMs: 20, maxMs: 50 } };
     return startOperator(config, silentLogger, new AbortController().signal, { informerTiming });
   }
 

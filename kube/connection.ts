@@ -1,0 +1,84 @@
+import { createHash } from 'node:crypto';
+import { Agent, type Dispatcher } from 'undici';
+import type { ClusterAccess, Credentials, TlsOptions } from './cluster-access.ts';
+
+/** The way to one API server: one connection pool, exchanged only when the TLS material changes or its connections are dead. */
+export interface Connection {
+  origin: string;
+  /** The path of a server address such as https://host/k8s/clusters/c-1; empty for most. */
+  prefix: string;
+  current(): Promise<{ headers: Record<string, string>; dispatcher: Dispatcher }>;
+  /** A pool of its own, for one request; the caller destroys it. */
+  another(): Promise<{ headers: Record<string, string>; dispatcher: Dispatcher }>;
+  /** The credentials are read again for the next request. */
+  expire(): void;
+  /** Ends every connection, and with them what is under way on them. */
+  cut(): void;
+  close(): Promise<void>;
+}
+
+/** Tokens and certificates on disk are read again after this time. */
+const CREDENTIALS_MS = 10_000;
+
+export function createConnection(access: ClusterAccess): Connection {
+  const server = new URL(access.server);
+  let pool: { id: string; agent: Agent } | null = null;
+  let read: { at: number; credentials: Promise<Credentials> } | null = null;
+
+  function credentials(): Promise<Credentials> {
+    if (!read || performance.now() - read.at > CREDENTIALS_MS) {
+      const fresh = { at: performance.now(), credentials: access.credentials() };
+      fresh.credentials.catch(() => (read = read === fresh ? null : read));
+      read = fresh;
+    }
+    return read.credentials;
+  }
+
+  return {
+    origin: server.origin,
+    prefix: server.pathname.replace(/\/$/, ''),
+    async current() {
+      const { headers, tls } = await credentials();
+      const id = identityOf(tls);
+      if (pool?.id !== id) {
+        // The old pool ends by itself when its last watch does.
+        void pool?.agent.close();
+        pool = { id, agent: createAgent(tls) };
+      }
+      return { headers, dispatcher: pool.agent };
+    },
+    async another() {
+      const { headers, tls } = await credentials();
+      return { headers, dispatcher: createAgent(tls) };
+    },
+    expire: () => (read = null),
+    cut() {
+      void pool?.agent.destroy();
+      pool = null;
+    },
+    close: async () => {
+      await pool?.agent.destroy();
+    },
+  };
+}
+
+function identityOf(tls: TlsOptions): string {
+  const hash = createHash('sha256');
+  for (const part of [tls.ca, tls.cert, tls.key, tls.servername, String(tls.rejectUnauthorized)])
+    hash.update(part ?? '').update('\0');
+  return hash.digest('hex');
+}
+
+function createAgent(tls: TlsOptions): Agent {
+  return new Agent({
+    // The kernel asks after five silent seconds and gives up after ten more: a route that is lost is no quiet watch.
+    connect: { ...tls, timeout: 10_000, keepAlive: true, keepAliveInitialDelay: 5_000 },
+    connections: 32,
+    // Under the API server's idle time-out of 90 s, so that this side closes first.
+    keepAliveTimeout: 30_000,
+    // Every request has its own limit; a watch is silent for a minute and lasts for several.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    allowH2: false,
+  });
+}

@@ -1,0 +1,36 @@
+import type { Change } from './informer.ts';
+import { keyText, type ObjectKey } from './resources.ts';
+
+/** An informer's objects by something other than their name, so that nobody looks through all of them again and again. */
+export interface ObjectIndex<T> {
+  /** Told every change, before anybody who reads here. */
+  changed(this: void, change: Change<T>): void;
+  /** The objects under `key`. */
+  at(this: void, key: string): T[];
+}
+
+/** `keyOf`: null for an object that nobody asks for. */
+export function createIndex<T extends { metadata: ObjectKey }>(
+  keyOf: (object: T) => string | null,
+): ObjectIndex<T> {
+  const objects = new Map<string, Map<string, T>>();
+
+  function drop(object: T): void {
+    const key = keyOf(object);
+    if (key === null) return;
+    const under = objects.get(key);
+    under?.delete(keyText(object.metadata));
+    if (under?.size === 0) objects.delete(key);
+  }
+
+  return {
+    changed(change) {
+      if (change.type !== 'added') drop(change.type === 'modified' ? change.before : change.object);
+      const key = keyOf(change.object);
+      if (change.type === 'deleted' || key === null) return;
+      const under = objects.get(key) ?? new Map<string, T>();
+      objects.set(key, under.set(keyText(change.object.metadata), change.object));
+    },
+    at: (key) => [...(objects.get(key)?.values() ?? [])],
+  };
+}

@@ -1,0 +1,19 @@
+import { KubeError } from './client.ts';
+
+/** One line of a watch. */
+export interface WatchEvent<T> {
+  type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK' | 'ERROR';
+  object: T;
+}
+
+interface Status {
+  code?: number;
+  reason?: string;
+  message?: string;
+}
+
+/** What an ERROR event says: its object is a Status. */
+export function errorOf(object: unknown): KubeError {
+  const { code = 500, reason = '', message = 'the watch ends with an error' } = object as Status;
+  return new KubeError({ status: code, reason, message, retryAfterMs: null });
+}
