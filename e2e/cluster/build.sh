@@ -8,7 +8,7 @@
 set -euo pipefail
 . "$(dirname "$(readlink -f "$0")")/layout.sh"
 
-CONTROL="etcd kube-apiserver kubectl opa helm kube-controller-manager kube-scheduler"
+CONTROL="etcd kube-apiserver kubectl opa helm kube-controller-manager kube-scheduler actionlint cyclonedx"
 ALL="$CONTROL kubelet kube-proxy containerd containerd-shim-runc-v2 ctr cni runc coredns kwok"
 if [ -n "${E2E_KUBECONFIG:-}" ]; then
   ONLY=${ONLY:-$CONTROL}
@@ -150,6 +150,20 @@ want helm && compile helm "$HELM_VERSION" "$(module helm helm.sh/helm/v3 "$HELM_
   "-X helm.sh/helm/v3/internal/version.version=$HELM_VERSION"
 
 for binary in kube-controller-manager kube-scheduler kubelet kube-proxy; do kubernetes "$binary"; done
+
+# What a release is judged by: the linter of its workflows, and the schemas of its bills of materials, as their makers publish them.
+want actionlint && compile actionlint "$ACTIONLINT_VERSION" "$(module actionlint github.com/rhysd/actionlint "$ACTIONLINT_VERSION")" \
+  github.com/rhysd/actionlint/cmd/actionlint
+cyclonedx_schemas() {
+  local folder
+  folder=$(cd "$1" && GO111MODULE=on go mod download -json "github.com/CycloneDX/cyclonedx-go@$CYCLONEDX_VERSION" | sed -n 's/.*"Dir": "\(.*\)".*/\1/p')
+  mkdir -p "$BIN/cyclonedx"
+  install -m 644 "$folder"/schema/{bom-1.6.schema.json,spdx.schema.json,jsf-0.82.schemax.json} "$BIN/cyclonedx/"
+}
+if want cyclonedx && ! built cyclonedx "$CYCLONEDX_VERSION"; then
+  cyclonedx_schemas "$(module cyclonedx github.com/CycloneDX/cyclonedx-go "$CYCLONEDX_VERSION")"
+  echo "$CYCLONEDX_VERSION" > "$STAMPS/cyclonedx"
+fi
 
 CONTAINERD_MODULE=github.com/containerd/containerd/v2
 for binary in containerd containerd-shim-runc-v2 ctr; do
