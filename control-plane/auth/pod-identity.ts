@@ -24,6 +24,8 @@ export interface PodIdentity {
 const POSITIVE_MS = 60_000;
 /** Short, so that a pod whose label or object comes late is not shut out, yet a bad sender costs one review in this time. */
 const NEGATIVE_MS = 5_000;
+/** A sender waits for ten seconds; the review takes five of them at most. */
+const POD_MS = 4_000;
 /** Answers kept; more pods than this cost a review each time. */
 const MAX_ANSWERS = 10_000;
 /** Reviews under way; what comes beyond is told to come back, so that a flood of tokens stays off the API server. */
@@ -93,7 +95,8 @@ async function agentOf(
   client: KubeClient,
   { namespace, podName, podUid }: Extract<TokenVerdict, { kind: 'pod' }>,
 ): Promise<PodIdentification> {
-  const pod = await getObject(client, PODS, { namespace, name: podName });
+  const inTime = AbortSignal.timeout(POD_MS);
+  const pod = await getObject(client, PODS, { namespace, name: podName }, inTime);
   const phase = pod?.status?.phase ?? '';
   if (pod?.metadata.uid !== podUid || phase === 'Succeeded' || phase === 'Failed')
     return { kind: 'unauthenticated', reason: `the pod ${namespace}/${podName} of the token lives no more` };

@@ -11,6 +11,7 @@ import type { Counter } from '../../../runtime/metrics.ts';
 import { mergeArrival } from '../../status/receive.ts';
 import type { AgentKey, Arrival } from '../store.ts';
 import type { Observations } from './observations.ts';
+import { Waiting } from './waiting.ts';
 
 export interface CoalescerOptions {
   observations: Observations;
@@ -24,8 +25,8 @@ export interface CoalescerOptions {
 /** Heartbeats that were accepted and are not written yet, of one object. */
 interface Pending {
   key: AgentKey;
-  arrivals: Arrival[];
-  /** The stored status with all of `arrivals`, and the version of the object that it was computed from. */
+  waiting: Waiting;
+  /** The stored status with all that waits, and the version of the object that it was computed from. */
   ahead: { version: string | undefined; status: ObservationStatus } | null;
   writtenMs: number;
   /** Ends the wait for the next write. */
@@ -35,9 +36,11 @@ interface Pending {
   failures: number;
 }
 
-/** So many heartbeats are written although their time has not come, since they are replayed at each read. */
-const MAX_PENDING = 100;
-const RETRY = { baseMs: 500, maxMs: 30_000 };
+const RETRY = { baseMs: 500, maxMs: 8_000 };
+/** Bytes of JSON that may wait over all objects: from half of it on everything is written at once, beyond it refused. */
+const MAX_BYTES = 32 * 1024 * 1024;
+/** How long an answer waits for a heartbeat to be stored, in milliseconds; senders wait for ten seconds. */
+const PATIENCE_MS = 8_000;
 
 /**
  * Writes what watchers wait for at once and the rest at most once in a window, per object. Reads see accepted
@@ -47,16 +50,18 @@ const RETRY = { baseMs: 500, maxMs: 30_000 };
 export interface Coalescer {
   /** The object's status with what is pending. */
   statusOf(object: AgentObservation): ObservationStatus | undefined;
+  /** False: the cluster does not keep up, and another heartbeat of this object would make what a crash loses more. */
+  hasRoom(object: AgentObservation, arrival: Arrival): boolean;
   /** Takes an accepted heartbeat; its write follows by itself. */
   add(object: AgentObservation, arrival: Arrival): void;
-  /** Takes an accepted heartbeat and resolves when it is stored; when it rejects, the heartbeat is not taken. */
+  /** Takes an accepted heartbeat and resolves when it is stored; when it rejects, or takes too long, it is not taken. */
   write(object: AgentObservation, arrival: Arrival): Promise<'stored' | 'gone'>;
   /** The object is gone, and what was pending with it. */
   drop(key: AgentKey): void;
   /** Heartbeats that wait, over all objects. */
   size(): number;
-  /** Writes everything that is pending, and takes no time over what fails. */
-  close(): Promise<void>;
+  /** Writes everything that is pending, and tries again what fails until `signal` aborts. */
+  close(signal: AbortSignal): Promise<void>;
 }
 
 export function createCoalescer(options: CoalescerOptions): Coalescer {
@@ -74,14 +79,20 @@ class PendingHeartbeats implements Coalescer {
 
   statusOf(object: AgentObservation): ObservationStatus | undefined {
     const pending = this.#byKey.get(keyText(object.metadata));
-    if (pending === undefined || pending.arrivals.length === 0) return object.status;
+    if (pending === undefined || pending.waiting.length === 0) return object.status;
     const version = object.metadata.resourceVersion;
     if (pending.ahead?.version !== version || pending.ahead === null) {
-      const status = merge(object, pending.arrivals);
+      const status = merge(object, pending.waiting.arrivals);
       if (status === undefined) return undefined;
       pending.ahead = { version, status };
     }
     return pending.ahead.status;
+  }
+
+  hasRoom({ metadata }: AgentObservation, { heartbeat }: Arrival): boolean {
+    const waiting = this.#byKey.get(keyText(metadata))?.waiting;
+    const isBehind = waiting?.isBehind(heartbeat.intervalSeconds, this.#options.clock.monotonicMs()) ?? false;
+    return !isBehind && this.#bytes() < MAX_BYTES;
   }
 
   add(object: AgentObservation, arrival: Arrival): void {
@@ -90,7 +101,7 @@ class PendingHeartbeats implements Coalescer {
     const nowMs = clock.monotonicMs();
     const after = this.statusOf(object);
     const delayMs =
-      after === undefined || pending.arrivals.length >= MAX_PENDING
+      after === undefined || pending.waiting.isMany() || this.#bytes() > MAX_BYTES / 2
         ? 0
         : writeDelayMs(
             { before: object.status, after },
@@ -104,12 +115,19 @@ class PendingHeartbeats implements Coalescer {
 
   async write(object: AgentObservation, arrival: Arrival): Promise<'stored' | 'gone'> {
     const pending = this.#take(object, arrival);
+    const patience = new AbortController();
+    const late = this.#options.clock.sleep(PATIENCE_MS, patience.signal).then(
+      () => Promise.reject(new KubeError(TOO_LATE)),
+      () => undefined,
+    );
     try {
-      while (pending.arrivals.includes(arrival)) await this.#flush(pending);
+      while (pending.waiting.has(arrival)) await Promise.race([this.#flush(pending), late]);
     } catch (error) {
-      pending.arrivals = pending.arrivals.filter((each) => each !== arrival);
+      pending.waiting.remove([arrival]);
       pending.ahead = null;
       throw error;
+    } finally {
+      patience.abort();
     }
     return this.#byKey.get(keyText(pending.key)) === pending ? 'stored' : 'gone';
   }
@@ -117,24 +135,34 @@ class PendingHeartbeats implements Coalescer {
   drop(key: AgentKey): void {
     const pending = this.#byKey.get(keyText(key));
     if (pending === undefined) return;
-    pending.arrivals = [];
+    pending.waiting = new Waiting();
     pending.wait?.abort();
     this.#byKey.delete(keyText(key));
   }
 
   size(): number {
-    return [...this.#byKey.values()].reduce((sum, pending) => sum + pending.arrivals.length, 0);
+    return [...this.#byKey.values()].reduce((sum, pending) => sum + pending.waiting.length, 0);
   }
 
-  async close(): Promise<void> {
+  async close(signal: AbortSignal): Promise<void> {
     this.#closed = true;
-    await Promise.all(
-      [...this.#byKey.values()].map(async (pending) => {
-        pending.wait?.abort();
-        await pending.writing?.catch(() => undefined);
-        if (pending.arrivals.length > 0) await this.#flush(pending).catch(() => undefined);
-      }),
-    );
+    await Promise.all([...this.#byKey.values()].map((pending) => this.#drain(pending, signal)));
+  }
+
+  async #drain(pending: Pending, signal: AbortSignal): Promise<void> {
+    pending.wait?.abort();
+    for (let tries = 0; !signal.aborted; tries += 1) {
+      // A write under way began before the last heartbeats came.
+      await pending.writing?.catch(() => undefined);
+      if (pending.waiting.length === 0) return;
+      if (tries > 0)
+        await this.#options.clock.sleep(halfJitter(tries - 1, RETRY), signal).catch(() => undefined);
+      await this.#flush(pending).catch(() => undefined);
+    }
+  }
+
+  #bytes(): number {
+    return [...this.#byKey.values()].reduce((sum, pending) => sum + pending.waiting.bytes, 0);
   }
 
   #take(object: AgentObservation, arrival: Arrival): Pending {
@@ -142,7 +170,7 @@ class PendingHeartbeats implements Coalescer {
     const key = keyText({ namespace, name });
     const pending = this.#byKey.get(key) ?? {
       key: { namespace, name },
-      arrivals: [],
+      waiting: new Waiting(),
       ahead: null,
       writtenMs: Number.NEGATIVE_INFINITY,
       wait: null,
@@ -152,8 +180,8 @@ class PendingHeartbeats implements Coalescer {
     };
     this.#byKey.set(key, pending);
     // One more on what is computed already, not all of them anew.
-    const before = pending.arrivals.length === 0 ? null : this.statusOf(object);
-    pending.arrivals.push(arrival);
+    const before = pending.waiting.length === 0 ? null : this.statusOf(object);
+    pending.waiting.add(arrival, this.#options.clock.monotonicMs());
     if (before !== null) {
       const status = mergeArrival(before, arrival, contextOf(object));
       pending.ahead = { version: object.metadata.resourceVersion, status };
@@ -192,7 +220,9 @@ class PendingHeartbeats implements Coalescer {
       return;
     }
     if (pending.failures === 0) logger.warn('status cannot be written, and is tried again', fields);
-    this.#schedule(pending, clock.monotonicMs() + halfJitter(pending.failures, RETRY));
+    const askedMs = error instanceof KubeError ? (error.retryAfterMs ?? 0) : 0;
+    const delayMs = Math.max(halfJitter(pending.failures, RETRY), askedMs);
+    this.#schedule(pending, clock.monotonicMs() + delayMs);
     pending.failures += 1;
   }
 
@@ -204,8 +234,9 @@ class PendingHeartbeats implements Coalescer {
 
   async #store(pending: Pending): Promise<void> {
     const { observations, writer, clock, writes } = this.#options;
-    const batch = [...pending.arrivals];
+    const batch = pending.waiting.arrivals;
     if (batch.length === 0) return;
+    const beganMs = clock.monotonicMs();
     try {
       const result = await writer.write(pending.key, (object) => merge(object, batch) ?? null);
       writes.add({ result: result.outcome === 'missing' ? 'gone' : result.outcome });
@@ -215,6 +246,7 @@ class PendingHeartbeats implements Coalescer {
       }
       observations.remember(result.object);
       this.#settle(pending, batch);
+      pending.waiting.storedAt(beganMs);
       pending.writtenMs = clock.monotonicMs();
       pending.failures = 0;
     } catch (error) {
@@ -226,7 +258,7 @@ class PendingHeartbeats implements Coalescer {
   }
 
   #settle(pending: Pending, batch: readonly Arrival[]): void {
-    pending.arrivals = pending.arrivals.filter((arrival) => !batch.includes(arrival));
+    pending.waiting.remove(batch);
     pending.ahead = null;
   }
 }
@@ -238,6 +270,13 @@ function merge(object: AgentObservation, arrivals: readonly Arrival[]): Observat
     object.status,
   );
 }
+
+const TOO_LATE = {
+  status: 0,
+  reason: 'unreachable',
+  message: `the cluster has not stored it within ${PATIENCE_MS} ms`,
+  retryAfterMs: null,
+};
 
 /** The API server has judged the content, not the moment. */
 function isFinal(error: unknown): boolean {

@@ -1,13 +1,12 @@
 import { contextOf } from '../../../core/observation/context-of.ts';
+import { isMirrored } from '../../../core/observation/mirrored.ts';
 import type { AgentObservation, ObservationStatus } from '../../../core/observation/observation.ts';
-import { statusOf } from '../../../core/observation/status-of.ts';
 import { KubeError, type KubeClient } from '../../../kube/client.ts';
-import { sameJson } from '../../../kube/merge-patch.ts';
 import { createObject, deleteObject } from '../../../kube/objects.ts';
-import { AGENT_OBSERVATIONS, keyText } from '../../../kube/resources.ts';
+import { AGENT_OBSERVATIONS } from '../../../kube/resources.ts';
 import { createStatusWriter, type StatusWriter } from '../../../kube/status-writer.ts';
 import type { Clock } from '../../../runtime/clock.ts';
-import { describeError, type Logger } from '../../../runtime/logger.ts';
+import type { Logger } from '../../../runtime/logger.ts';
 import type { Metrics } from '../../../runtime/metrics.ts';
 import { Problem } from '../../../runtime/problem.ts';
 import { withoutProof, withProof } from '../../status/proofs.ts';
@@ -30,6 +29,7 @@ import type {
   TokenGrant,
   TokenOutcome,
 } from '../store.ts';
+import { ageRemote } from './age-remote.ts';
 import { createCoalescer, type Coalescer } from './coalescer.ts';
 import { createObservations, type Observations } from './observations.ts';
 import { agentIdOf, recordOf, reportOf } from './record.ts';
@@ -44,11 +44,16 @@ export interface KubernetesStoreOptions {
   rateLimitSeconds: number;
   /** How often silent remote agents are looked for, in milliseconds; default 10,000. */
   sweepMs?: number;
+  /** How long `close` may take over what is not written yet, in milliseconds; default 12,000. */
+  closeMs?: number;
 }
 
 const SWEEP_MS = 10_000;
-/** How long the last writes may take when the process ends, in milliseconds. */
-const CLOSE_MS = 5_000;
+/**
+ * How long the last writes may take when the process ends, in milliseconds: of the 30 s that a pod has, five have gone
+ * before the signal, and requests in flight may take ten.
+ */
+const CLOSE_MS = 12_000;
 
 /**
  * Keeps each agent in its AgentObservation. The state of a heartbeat is coalesced, so a crash may lose one window of
@@ -102,7 +107,10 @@ class KubernetesStore implements Store {
   /** Does not wait for the cluster: until it answers the process is up and not ready. */
   start(): Promise<void> {
     this.#observations.start();
-    this.#sweeps = this.#sweep();
+    const { clock, logger, sweepMs = SWEEP_MS } = this.#options;
+    const list = () => this.#observations.list();
+    const write = this.#write.bind(this);
+    this.#sweeps = ageRemote({ clock, logger, everyMs: sweepMs, list, write }, this.#stop.signal);
     return Promise.resolve();
   }
 
@@ -114,7 +122,10 @@ class KubernetesStore implements Store {
   async #end(): Promise<void> {
     this.#stop.abort();
     await this.#sweeps;
-    await Promise.race([this.#heartbeats.close(), this.#options.clock.sleep(CLOSE_MS)]);
+    const { clock, closeMs = CLOSE_MS } = this.#options;
+    const late = new AbortController();
+    const drained = this.#heartbeats.close(late.signal);
+    await Promise.race([drained, clock.sleep(closeMs).then(() => late.abort())]);
     const lost = this.#heartbeats.size();
     if (lost > 0)
       this.#options.logger.warn('heartbeats are lost: the cluster takes no writes', { heartbeats: lost });
@@ -129,6 +140,7 @@ class KubernetesStore implements Store {
   async register(registration: Registration, at: Date): Promise<RegisterOutcome> {
     const made = await this.#ensureRemote(registration);
     if (made.object.spec.source === 'sidecar') return { kind: 'taken' };
+    refuseMirrored(made.object);
     const object = await this.#write(registration, (current) =>
       registeredStatus(
         current.status,
@@ -197,6 +209,7 @@ class KubernetesStore implements Store {
     const received = receive(before, arrival, { context: contextOf(object), rateLimitSeconds });
     if (received.kind !== 'accepted') return received;
     const { status } = received;
+    if (!this.#heartbeats.hasRoom(object, arrival)) throw behind();
     if (status.proofRevision === before?.proofRevision) {
       this.#heartbeats.add(object, arrival);
     } else {
@@ -207,13 +220,17 @@ class KubernetesStore implements Store {
   }
 
   async putProof({ record, at: _, ...key }: ProofWrite): Promise<'stored' | 'unknown-agent'> {
-    const object = await this.#write(key, (current) => withProof(statusIn(current), record));
+    const object = await this.#write(key, (current) => {
+      refuseMirrored(current);
+      return withProof(statusIn(current), record);
+    });
     return object === null ? 'unknown-agent' : 'stored';
   }
 
   async removeProof({ ruleId, at, ...key }: ProofRemoval): Promise<'removed' | 'no-proof' | 'unknown-agent'> {
     let isThere = false;
     const object = await this.#write(key, (current) => {
+      refuseMirrored(current);
       const status = withoutProof(statusIn(current), ruleId, at);
       isThere = status !== null;
       return status;
@@ -226,6 +243,7 @@ class KubernetesStore implements Store {
     const object = this.#observations.get(key) ?? (await this.#read(key));
     if (object === undefined) return 'unknown-agent';
     if (object.spec.source === 'sidecar') return 'workload';
+    refuseMirrored(object);
     const { client } = this.#options;
     const removed = await this.#guard(deleteObject(client, AGENT_OBSERVATIONS, key, object.metadata.uid));
     this.#observations.forget(object);
@@ -309,43 +327,12 @@ class KubernetesStore implements Store {
     try {
       return await answer;
     } catch (error) {
-      throw error instanceof KubeError
+      // A DOMException: the API server took longer than a sender waits.
+      throw error instanceof KubeError || error instanceof DOMException
         ? unavailable('the cluster does not take this now; try again', error)
         : error;
     }
   }
-
-  /**
-   * Nobody else ages a remote agent's observation: the operator knows workloads alone. Every replica does, and what
-   * one has written is no change for the next.
-   */
-  async #sweep(): Promise<void> {
-    const { clock, logger, sweepMs = SWEEP_MS } = this.#options;
-    for (;;) {
-      try {
-        await clock.sleep(sweepMs, this.#stop.signal);
-      } catch {
-        return;
-      }
-      const at = clock.now();
-      for (const object of this.#observations.list().filter((each) => isDue(each, at))) {
-        const { namespace, name } = object.metadata;
-        await this.#write({ namespace, name }, (current) =>
-          statusOf(current.status, at, contextOf(current)),
-        ).catch((error: unknown) =>
-          logger.warn('status cannot be aged', {
-            agent: keyText({ namespace, name }),
-            error: describeError(error),
-          }),
-        );
-      }
-    }
-  }
-}
-
-function isDue(object: AgentObservation, at: Date): boolean {
-  const { spec, status } = object;
-  return spec.source === 'remote' && !sameJson(statusOf(status, at, contextOf(object)), status);
 }
 
 const statusIn = (object: AgentObservation): ObservationStatus => object.status ?? { phase: 'Pending' };
@@ -360,6 +347,19 @@ function unavailable(detail: string, cause?: unknown): Problem {
     headers: { 'retry-after': '2' },
     ...(cause === undefined ? {} : { cause }),
   });
+}
+
+/** Nothing that is answered waits for longer than a crash may lose, so the sender keeps the rest for a moment. */
+function behind(): Problem {
+  return new Problem(503, 'the cluster does not keep up with the heartbeats; try again', {
+    headers: { 'retry-after': '10' },
+  });
+}
+
+/** What the agent does is told to its own control plane, from which the operator copies. */
+function refuseMirrored(object: AgentObservation): void {
+  if (!isMirrored(object)) return;
+  throw new Problem(409, `${object.metadata.name} is mirrored from another control plane; ask that one`);
 }
 
 function gone({ name }: AgentKey): Problem {

@@ -37,6 +37,8 @@ interface Own {
 /** A watch that has not caught up by then is cut, and what it says later is as good as what was remembered; milliseconds. */
 const OWN_MS = 60_000;
 const REFRESH_MS = 1_000;
+/** Somebody waits for the answer, and for ten seconds at most. */
+const READ_MS = 5_000;
 
 export interface ObservationsOptions {
   client: KubeClient;
@@ -103,7 +105,8 @@ class WatchedObservations implements Observations {
   }
 
   async read({ namespace, name }: AgentKey): Promise<AgentObservation | undefined> {
-    const object = await getObject(this.#options.client, AGENT_OBSERVATIONS, { namespace, name });
+    const inTime = AbortSignal.timeout(READ_MS);
+    const object = await getObject(this.#options.client, AGENT_OBSERVATIONS, { namespace, name }, inTime);
     if (object !== null) this.remember(object);
     return object === null ? undefined : this.get(object.metadata);
   }
