@@ -7,6 +7,7 @@ import { annotationsReferencePage } from './generate-annotations-page.ts';
 import { publishedSchema, validatorModule } from './generate-manifest-validator.ts';
 import { complianceReferencePage } from './generate-compliance-page.ts';
 import { rulesReferencePage } from './generate-rules-page.ts';
+import { chartDefaults, chartPage } from './generate-chart-files.ts';
 import { chartResourceDefinition, observationReferencePage } from './generate-observation-page.ts';
 
 interface Generated {
@@ -25,6 +26,8 @@ const GENERATED: Generated[] = [
   { file: 'docs/reference/compliance.md', content: complianceReferencePage },
   // Helm reads no file outside its chart.
   { file: 'helm/agent-compliance/files/agentobservations.yaml', content: chartResourceDefinition },
+  { file: 'helm/agent-compliance/files/defaults.yaml', content: chartDefaults },
+  { file: 'helm/agent-compliance/README.md', content: chartPage },
   {
     file: 'docs/reference/cli.md',
     // Imported late, as the next ones: they need the validator that a row above writes.

@@ -1,3 +1,22 @@
+{{/*
+Fills in the values that are missing. `helm upgrade --reuse-values` gives this chart the defaults of the one before it, and
+none of what came later. Whatever is there stays, and a limit that was taken away by null stays away.
+*/}}
+{{- define "ac.withDefaults" -}}
+{{- include "ac.fillIn" (list .Values (.Files.Get "files/defaults.yaml" | fromYaml)) -}}
+{{- end -}}
+
+{{- define "ac.fillIn" -}}
+{{- $values := index . 0 -}}
+{{- range $key, $default := index . 1 -}}
+{{- if not (hasKey $values $key) -}}
+{{- $_ := set $values $key $default -}}
+{{- else if and (kindIs "map" $default) (kindIs "map" (get $values $key)) -}}
+{{- include "ac.fillIn" (list (get $values $key) $default) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
 {{/* Name of everything: the release's name, with the chart's where the release is called otherwise. 48 characters leave room for the suffixes. */}}
 {{- define "ac.fullname" -}}
 {{- if contains .Chart.Name .Release.Name -}}
@@ -16,6 +35,9 @@ app.kubernetes.io/version: {{ $root.Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ $root.Release.Service }}
 app.kubernetes.io/part-of: agent-compliance
 helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_" }}
+{{- with $root.Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
 {{- end -}}
 
 {{- define "ac.selector" -}}
@@ -53,7 +75,7 @@ app.kubernetes.io/component: {{ $part }}
 
 {{/* A heap of half the memory limit, where the limit is in Mi or Gi; the rest is Node's own. */}}
 {{- define "ac.nodeOptions" -}}
-{{- $limit := toString .resources.limits.memory -}}
+{{- $limit := toString (.resources.limits | default dict).memory -}}
 {{- if regexMatch "^[0-9]+Mi$" $limit -}}
 --max-old-space-size={{ div (trimSuffix "Mi" $limit | int) 2 }}
 {{- else if regexMatch "^[0-9]+Gi$" $limit -}}
@@ -93,6 +115,9 @@ capabilities: { drop: [ALL] }
 {{- $root := index . 0 -}}
 {{- $values := index . 1 -}}
 {{- $part := index . 2 -}}
+terminationGracePeriodSeconds: {{ $values.terminationGracePeriodSeconds }}
+# The process talks to the API server; other pods of the same ServiceAccount get no token.
+automountServiceAccountToken: true
 {{- with $values.priorityClassName }}
 priorityClassName: {{ . }}
 {{- end }}
@@ -113,6 +138,60 @@ affinity:
           topologyKey: kubernetes.io/hostname
           labelSelector:
             matchLabels: {{- include "ac.selector" (list $root $part) | nindent 14 }}
+{{- end }}
+{{- if $values.topologySpreadConstraints }}
+topologySpreadConstraints: {{- toYaml $values.topologySpreadConstraints | nindent 2 }}
+{{- else if gt (int $values.replicas) 1 }}
+topologySpreadConstraints:
+  {{- range list "topology.kubernetes.io/zone" "kubernetes.io/hostname" }}
+  - maxSkew: 1
+    topologyKey: {{ . }}
+    whenUnsatisfiable: ScheduleAnyway
+    labelSelector:
+      matchLabels: {{- include "ac.selector" (list $root $part) | nindent 8 }}
+    # The pods of one version among themselves, so that those of before do not count in an upgrade.
+    matchLabelKeys: [pod-template-hash]
+  {{- end }}
+{{- end }}
+{{- end -}}
+
+{{/* Labels of the pods of a part; called with (list $ .Values.<part> "part"). */}}
+{{- define "ac.podLabels" -}}
+{{ include "ac.labels" (list (index . 0) (index . 2)) }}
+{{- with (index . 1).podLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{/* An old pod stays until a new one is ready. */}}
+{{- define "ac.strategy" -}}
+type: RollingUpdate
+rollingUpdate: { maxUnavailable: 0, maxSurge: 1 }
+{{- end -}}
+
+{{/* How many pods of a part a drain of nodes may take at a time; called with (list $ .Values.<part> "part"). */}}
+{{- define "ac.disruptionBudget" -}}
+{{- $root := index . 0 -}}
+{{- $values := index . 1 -}}
+{{- $part := index . 2 -}}
+{{- if and $values.podDisruptionBudget.enabled (gt (int $values.replicas) 1) }}
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata:
+  name: {{ include "ac.fullname" $root }}-{{ $part }}
+  namespace: {{ $root.Release.Namespace }}
+  labels: {{- include "ac.labels" (list $root $part) | nindent 4 }}
+spec:
+  {{- if kindIs "invalid" $values.podDisruptionBudget.minAvailable }}
+  maxUnavailable: 1
+  {{- else }}
+  minAvailable: {{ $values.podDisruptionBudget.minAvailable }}
+  {{- end }}
+  # A pod that is not ready serves nobody, and must not hold a drain up.
+  unhealthyPodEvictionPolicy: AlwaysAllow
+  selector:
+    matchLabels: {{- include "ac.selector" (list $root $part) | nindent 6 }}
 {{- end }}
 {{- end -}}
 

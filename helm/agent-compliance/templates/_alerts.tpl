@@ -1,0 +1,63 @@
+{{/* The alerts, each with its part of docs/guide/alerts.md: a test holds the two together. Prometheus' own {{ }} are quoted. */}}
+{{- define "ac.alerts" -}}
+{{- $name := include "ac.fullname" . -}}
+{{- $namespace := .Release.Namespace -}}
+{{- $operator := printf "namespace=%q,job=%q" $namespace (printf "%s-operator" $name) -}}
+{{- $webhook := printf "namespace=%q,job=%q" $namespace (printf "%s-webhook" $name) -}}
+{{- $controlPlane := printf "namespace=%q,job=%q" $namespace (printf "%s-control-plane" $name) -}}
+{{- $alerts := list
+  (dict "alert" "AgentComplianceInjectorDown" "for" "2m" "severity" "critical"
+    "expr" (printf "absent(up{%s} == 1)" $webhook)
+    "summary" "No injector answers: agents that should start wait.")
+  (dict "alert" "AgentComplianceInjectorErrors" "for" "5m" "severity" "warning"
+    "expr" (printf "sum(rate(controller_runtime_webhook_requests_total{%s,code=~\"5..\"}[5m])) > 0" $webhook)
+    "summary" "The injector answers the API server with errors.")
+  (dict "alert" "AgentComplianceInjectorNotTrusted" "for" "5m" "severity" "warning"
+    "expr" (printf "sum(rate(platform_webhook_tls_errors_total{%s}[5m])) > 0.05" $webhook)
+    "summary" "TLS handshakes with the injector fail: who calls it does not trust its certificate.")
+  (dict "alert" "AgentComplianceInjectorRefuses" "for" "5m" "severity" "warning"
+    "expr" (printf "sum by (code) (increase(platform_webhook_decisions_total{%s,action=\"refuse\"}[15m])) > 0" $webhook)
+    "summary" "Pods that opt in are refused: {{ $labels.code }}.")
+  (dict "alert" "AgentComplianceCertificateExpires" "for" "10m" "severity" "critical"
+    "expr" (printf "min(platform_webhook_certificate_expiry_seconds{%s}) - time() < 14 * 86400" $webhook)
+    "summary" "The injector's certificate ends in less than 14 days; it should have been renewed 30 days before its end.")
+  (dict "alert" "AgentComplianceOperatorDown" "for" "5m" "severity" "critical"
+    "expr" (printf "absent(up{%s} == 1)" $operator)
+    "summary" "No operator answers: observations are not kept.")
+  (dict "alert" "AgentComplianceNoLeader" "for" "2m" "severity" "critical"
+    "expr" (printf "sum(leader_election_master_status{%s}) == 0" $operator)
+    "summary" "No replica of the operator leads.")
+  (dict "alert" "AgentComplianceReconcileErrors" "for" "15m" "severity" "warning"
+    "expr" (printf "sum by (controller) (rate(controller_runtime_reconcile_errors_total{%s}[5m])) > 0" $operator)
+    "summary" "The operator's queue {{ $labels.controller }} fails again and again.")
+  (dict "alert" "AgentComplianceQueueGrows" "for" "10m" "severity" "warning"
+    "expr" (printf "sum by (name) (workqueue_depth{%s}) > 100" $operator)
+    "summary" "The operator's queue {{ $labels.name }} is over 100 keys behind.")
+  (dict "alert" "AgentComplianceControlPlaneDown" "for" "5m" "severity" "critical"
+    "expr" (printf "absent(up{%s} == 1)" $controlPlane)
+    "summary" "No control plane answers: nothing new is learned of any agent.")
+  (dict "alert" "AgentComplianceControlPlaneErrors" "for" "10m" "severity" "warning"
+    "expr" (printf "sum(rate(platform_control_plane_requests_total{%[1]s,status=~\"5..\"}[5m])) / sum(rate(platform_control_plane_requests_total{%[1]s}[5m])) > 0.05" $controlPlane)
+    "summary" "More than one in twenty answers of the control plane is an error of its own.")
+  (dict "alert" "AgentComplianceAgentsStale" "for" "5m" "severity" "warning"
+    "expr" (printf "max(platform_operator_agents{%s,phase=\"Unknown\"}) > 0" $operator)
+    "summary" "{{ $value }} agents have stopped to report.")
+  (dict "alert" "AgentComplianceAgentsUnhealthy" "for" "10m" "severity" "warning"
+    "expr" (printf "max(platform_operator_agents{%s,phase=\"Unhealthy\"}) > 0" $operator)
+    "summary" "{{ $value }} agents are unhealthy.")
+-}}
+{{- if .Values.canary.enabled }}
+{{- $alerts = append $alerts (dict "alert" "AgentComplianceCanaryFails" "for" "10m" "severity" "critical"
+    "expr" (printf "min(platform_operator_canary_passing{%s}) == 0" $operator)
+    "summary" "The dry-run pod does not come back as the injector should make it.") }}
+{{- end }}
+{{- range $alerts }}
+- alert: {{ .alert }}
+  expr: {{ .expr | quote }}
+  for: {{ .for }}
+  labels: { severity: {{ .severity }} }
+  annotations:
+    summary: {{ .summary | quote }}
+    runbook_url: {{ printf "%s#%s" $.Values.monitoring.prometheusRule.runbookUrl (lower .alert) | quote }}
+{{- end }}
+{{- end -}}

@@ -1,0 +1,203 @@
+// What the chart says to values that cannot be meant: each row is one thing that somebody might set.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+import { parse } from 'yaml';
+import { whyNoControlPlane } from '../e2e/cluster/control.ts';
+import { CHART, template } from '../testing/rendered-chart.ts';
+
+const DIGEST = `sha256:${'a'.repeat(64)}`;
+
+/** What is set, together; words of the answer. */
+type Refusal = [set: string[], ...words: string[]];
+
+/** Refused by values.schema.json: unknown keys, types, ranges and enumerations, with the place. */
+const BY_SCHEMA: Refusal[] = [
+  [['webhok.replicas=1'], "'': additional properties 'webhok' not allowed"],
+  [['policy.engine=magic'], "'/policy/engine': value must be one of 'builtin', 'opa', 'none'"],
+  [['policy.mode=block'], "'/policy/mode': value must be one of 'track', 'enforce', 'off'"],
+  [['guard.action=maybe'], "'/guard/action': value must be one of 'deny', 'warn', 'off'"],
+  [['sidecar.heartbeatSeconds=5'], "'/sidecar/heartbeatSeconds': minimum: got 5, want 10"],
+  [['webhook.replicas=0'], "'/webhook/replicas': minimum: got 0, want 1"],
+  [['webhook.replicas=21'], "'/webhook/replicas': maximum: got 21, want 20"],
+  [['webhook.replicas=two'], "'/webhook/replicas': got string, want integer"],
+  [['webhook.timeoutSeconds=31'], "'/webhook/timeoutSeconds': maximum: got 31, want 30"],
+  [['webhook.timeoutSeconds=0'], "'/webhook/timeoutSeconds': minimum: got 0, want 1"],
+  [['canary.intervalSeconds=0'], "'/canary/intervalSeconds': minimum: got 0, want 1"],
+  [['controlPlane.rateLimitSeconds=3601'], "'/controlPlane/rateLimitSeconds': maximum"],
+  [
+    ['operator.terminationGracePeriodSeconds=5'],
+    "'/operator/terminationGracePeriodSeconds': minimum: got 5, want 15",
+  ],
+  [['image.pullPolicy=Sometimes'], "'/image/pullPolicy'"],
+  [['image.pullSecrets={A B}'], "'/image/pullSecrets/0'"],
+  [['remote.namespace=Remote'], "'/remote/namespace'"],
+  [['canary.namespace='], "'/canary/namespace'"],
+  [['controlPlane.service.type=ExternalName'], "'/controlPlane/service/type': value must be one of"],
+  [['controlPlane.service.port=70000'], "'/controlPlane/service/port': maximum"],
+  [['webhook.resources.request.cpu=1'], "'/webhook/resources': additional properties 'request' not allowed"],
+  [
+    ['webhook.resources.limits.CPU=1'],
+    "'/webhook/resources/limits': additional properties 'CPU' not allowed",
+  ],
+  [['sidecar.resources.limits.cpu=null'], "'/sidecar/resources/limits': missing property 'cpu'"],
+  [['operator.tolerations[0].keys=x'], "additional properties 'keys' not allowed"],
+  [['operator.affinity.antiAffinity.x=y'], "'/operator/affinity': additional properties 'antiAffinity'"],
+  [['operator.podAnnotations.a b=x'], "'/operator/podAnnotations': additional properties 'a b' not allowed"],
+  [['operator.nodeSelector.disk=1'], "'/operator/nodeSelector/disk': got number, want string"],
+  [['operator.priorityClassName=Very High'], "'/operator/priorityClassName'"],
+  [['adminKey.existingSecret=My Secret'], "'/adminKey/existingSecret'"],
+  [['adminKey.secretKey=a b'], "'/adminKey/secretKey'"],
+  [['webhook.podDisruptionBudget.minAvailable=0'], 'minimum: got 0, want 1'],
+  [['networkPolicy.apiServerPorts={https}'], "'/networkPolicy/apiServerPorts/0': got string, want integer"],
+  [['networkPolicy.metricsFrom[0].namespace=x'], "additional properties 'namespace' not allowed"],
+  [['monitoring.serviceMonitor.interval=5h'], "'/monitoring/serviceMonitor/interval'"],
+];
+
+/** Refused by templates/_checks.tpl, in words of its own. */
+const BY_CHECK: Refusal[] = [
+  [['policy.minimumMode=enforce'], 'policy.mode: track is under policy.minimumMode, which is enforce'],
+  [['policy.mode=off', 'policy.minimumMode=track'], 'policy.mode: off is under policy.minimumMode'],
+  [
+    ['guard.action=off', 'policy.mode=enforce', 'policy.minimumMode=enforce'],
+    'guard.action: off lets agents start without a sidecar while the injector is away',
+  ],
+  [['policy.engine=none', 'policy.mode=enforce'], 'policy.engine: none evaluates no rule'],
+  [['policy.engine=opa'], 'policy.opa.image: wanted with policy.engine opa'],
+  [
+    ['policy.engine=opa', 'policy.opa.image=openpolicyagent/opa:latest'],
+    'policy.opa.image: "openpolicyagent/opa:latest" is another image tomorrow',
+  ],
+  [
+    ['policy.engine=opa', 'policy.opa.image=registry:5000/opa'],
+    'policy.opa.image: "registry:5000/opa" has neither tag nor digest',
+  ],
+  [['policy.opa.image=docker run opa'], 'policy.opa.image: "docker run opa" is no image reference'],
+  [
+    ['adminKey.value=k', 'adminKey.existingSecret=s'],
+    'adminKey: value and existingSecret exclude each other',
+  ],
+  [['adminKey.generate=true', 'adminKey.existingSecret=s'], 'adminKey: existingSecret and generate exclude'],
+  [['adminKey.value=two words'], 'adminKey.value: not visible ASCII without spaces'],
+  [['canary.namespace=platform-system'], 'canary.namespace: nothing is injected in platform-system'],
+  [['canary.namespace=kube-system'], 'canary.namespace: nothing is injected in kube-system'],
+  [
+    ['canary.namespace=legacy', 'webhook.excludedNamespaces={legacy}'],
+    'canary.namespace: nothing is injected in legacy',
+  ],
+  [['canary.namespace=platform-remote'], 'canary.namespace: platform-remote is also remote.namespace'],
+  [['remote.namespace=platform-system'], 'remote.namespace: platform-system has other things in it'],
+  [['remote.namespace=kube-system'], 'remote.namespace: kube-system has other things in it'],
+  [
+    ['networkPolicy.agents.namespaces={platform-system}'],
+    'networkPolicy.agents.namespaces: nothing is injected in platform-system',
+  ],
+  [['operator.image.tag=latest'], 'operator.image.tag: latest is another image tomorrow'],
+  [['sidecar.image.tag=a b'], 'sidecar.image.tag: "a b" is no tag'],
+  [['operator.image.digest=latest'], 'operator.image.digest: "latest" is no digest'],
+  [['webhook.image.digest=sha256:abc'], 'webhook.image.digest: "sha256:abc" is no digest'],
+  [
+    ['controlPlane.image.repository=team/control-plane:1'],
+    'controlPlane.image.repository: "team/control-plane:1" is no name of an image such as team/control-plane',
+  ],
+  [['image.registry=https://r.example'], 'image.registry: "https://r.example" is no registry'],
+  [['sidecar.allowedImages={mirror/sidecar}'], '"mirror/sidecar" has neither tag nor digest'],
+  [['sidecar.allowedImages={mirror/sidecar:1;rm}'], '"mirror/sidecar:1;rm" is no image reference'],
+  [
+    ['webhook.replicas=1', 'webhook.podDisruptionBudget.minAvailable=1'],
+    'webhook.podDisruptionBudget.minAvailable: 1 of webhook.replicas 1 must stay, so that no node with one could ever be drained',
+  ],
+  [
+    ['operator.podDisruptionBudget.minAvailable=3'],
+    'operator.podDisruptionBudget.minAvailable: 3 of operator.replicas 2',
+  ],
+  [
+    ['webhook.resources.limits.memory=96Mi', 'webhook.resources.requests.memory=0.1Gi'],
+    'webhook.resources.requests.memory: 0.1Gi is over the limit, which is 96Mi',
+  ],
+  [['sidecar.resources.requests.cpu=2'], 'sidecar.resources.requests.cpu: 2 is over the limit, which is 1'],
+  [
+    ['policy.opa.resources.requests.cpu=600m'],
+    'policy.opa.resources.requests.cpu: 600m is over the limit, which is 500m',
+  ],
+  [['operator.resources.limits.memory=64Mi'], 'operator.resources.limits.memory: 64Mi is under 96Mi'],
+  [
+    ['sidecar.resources.limits.memory=32Gi'],
+    'sidecar.resources.limits.memory: 32Gi is not from 96Mi to 16Gi',
+  ],
+  [['webhook.resources.limits.cpu=lots'], 'webhook.resources.limits.cpu: "lots" is no quantity such as 250m'],
+  [['webhook.resources.limits.memory=1MiB'], 'webhook.resources.limits.memory: "1MiB" is no quantity'],
+  [['commonLabels.team=a b'], 'commonLabels.team: "a b" is no value of a label'],
+  [
+    ['operator.podLabels.app\\.kubernetes\\.io/name=mine'],
+    'operator.podLabels.app.kubernetes.io/name: set by the chart itself',
+  ],
+  [
+    ['monitoring.prometheusRule.enabled=true'],
+    'monitoring.prometheusRule.enabled: its alerts need the metrics of monitoring.serviceMonitor',
+  ],
+  // All at once.
+  [
+    ['guard.action=off', 'policy.minimumMode=enforce', 'remote.namespace=default'],
+    'policy.mode: track is under',
+    'guard.action: off lets',
+    'remote.namespace: default has',
+  ],
+];
+
+const ACCEPTED: string[][] = [
+  ['policy.engine=opa', `policy.opa.image=registry:5000/opa@${DIGEST}`],
+  ['policy.engine=opa', 'policy.opa.image=localhost/opa:1.22.0-static'],
+  ['sidecar.allowedImages={mirror/sidecar:7,r.example:5000/a/b_c-d:1@' + DIGEST + '}'],
+  ['guard.action=warn', 'policy.mode=enforce', 'policy.minimumMode=enforce'],
+  ['guard.action=off'],
+  ['operator.image.tag=latest', `operator.image.digest=${DIGEST}`],
+  ['webhook.replicas=1', 'operator.replicas=1'],
+  ['webhook.replicas=3', 'webhook.podDisruptionBudget.minAvailable=2'],
+  ['webhook.resources.limits=null'],
+  ['webhook.resources.limits.cpu=null'],
+  ['webhook.resources.limits.memory=1e9', 'webhook.resources.requests.cpu=.5'],
+  ['operator.resources.limits.ephemeral-storage=1Gi'],
+  ['canary.enabled=false', 'canary.namespace=platform-system'],
+  ['global.anything=1'],
+];
+
+const sets = (values: readonly string[]) => values.flatMap((value) => ['--set', value]);
+
+(whyNoControlPlane() ? describe.skip : describe)('the values', () => {
+  test.each([...BY_SCHEMA, ...BY_CHECK])('%j are refused: %s', async (set, ...words) => {
+    const { code, stderr } = await template(...sets(set));
+    expect(code).toBe(1);
+    for (const each of words) expect(stderr).toContain(each);
+  });
+
+  test.each(ACCEPTED.map((set) => [set]))('%j are accepted', async (set) => {
+    expect(await template(...sets(set))).toMatchObject({ code: 0, stderr: '' });
+  });
+});
+
+test('the schema knows every value, and refuses any other at every depth', () => {
+  const schema = JSON.parse(readFileSync(join(CHART, 'values.schema.json'), 'utf8')) as Schema;
+  const values: unknown = parse(readFileSync(join(CHART, 'values.yaml'), 'utf8'));
+  expect(openPlaces(schema, values, '', schema)).toEqual([]);
+});
+
+interface Schema {
+  $ref?: string;
+  $defs?: Record<string, Schema>;
+  properties?: Record<string, Schema>;
+  additionalProperties?: unknown;
+  patternProperties?: unknown;
+}
+
+/** Places of values.yaml at which the schema lets any key in, or does not know one that is there. */
+function openPlaces(node: Schema | undefined, value: unknown, path: string, root: Schema): string[] {
+  const own = node?.$ref ? root.$defs?.[node.$ref.replace('#/$defs/', '')] : node;
+  if (own === undefined) return [`${path} is not known`];
+  if (value === null || typeof value !== 'object' || Array.isArray(value)) return [];
+  if (own.additionalProperties !== false) return [`${path} is open`];
+  if (own.patternProperties !== undefined) return [];
+  return Object.entries(value).flatMap(([key, inside]) =>
+    openPlaces(own.properties?.[key], inside, `${path}/${key}`, root),
+  );
+}

@@ -1,0 +1,42 @@
+import { join } from 'node:path';
+import { parseAllDocuments } from 'yaml';
+import { run, type RunResult } from '../e2e/cluster/run.ts';
+import { clusterBinary } from './cluster-binary.ts';
+
+export const CHART = join(import.meta.dirname, '../helm/agent-compliance');
+/** Of the release that is rendered here. */
+export const RELEASE_NAMESPACE = 'platform-system';
+
+/** An object of a chart; its members are what the one who looks at them says. */
+export interface ChartObject {
+  apiVersion: string;
+  kind: string;
+  metadata: {
+    name: string;
+    namespace?: string;
+    labels: Record<string, string>;
+    annotations?: Record<string, string>;
+  };
+}
+
+/** `helm template` of the chart, with more arguments. */
+export function template(...args: string[]): Promise<RunResult> {
+  return run([
+    ...[clusterBinary('helm'), 'template', 'agent-compliance', CHART, '-n', RELEASE_NAMESPACE],
+    ...['--kube-version', '1.36.0', ...args],
+  ]);
+}
+
+/** The objects that the chart makes of these values, each as `--set` takes it. Throws what Helm says. */
+export async function render<T extends ChartObject = ChartObject>(...set: string[]): Promise<T[]> {
+  return renderWith(...set.flatMap((value) => ['--set', value]));
+}
+
+/** As `render`, with any arguments of `helm template`. */
+export async function renderWith<T extends ChartObject = ChartObject>(...args: string[]): Promise<T[]> {
+  const { stdout, stderr, code } = await template(...args);
+  if (code !== 0) throw new Error(stderr);
+  return parseAllDocuments(stdout)
+    .map((document) => document.toJS() as T | null)
+    .filter((object) => object !== null);
+}
