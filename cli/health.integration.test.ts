@@ -11,6 +11,7 @@ import {
 } from '../testing/debian-server.ts';
 import { manifestText } from '../testing/manifests/manifest-text.ts';
 import { TestServers } from '../testing/sockets.ts';
+import { stopProcess } from '../testing/stop-process.ts';
 import { runCommandLine } from './program.ts';
 
 const MANIFEST = manifestText(`  requires:
@@ -76,7 +77,7 @@ const MANIFEST = manifestText(`  requires:
   });
 
   test('stopped in their tracks: they accept connections, and that is not enough', async () => {
-    for (const { pid } of [redis, postgres]) process.kill(pid, 'SIGSTOP');
+    for (const { pid } of [redis, postgres]) await stopProcess(pid);
     const startedAt = performance.now();
     try {
       const found = await asked(redis.port, postgres.port);

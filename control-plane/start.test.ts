@@ -5,6 +5,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { freePorts } from '../examples/demo/free-ports.ts';
 import { aHeartbeat } from '../testing/heartbeat.ts';
 
 let directory: string;
@@ -39,17 +40,8 @@ function run(env: Record<string, string>): Process {
   return { child, log: () => log, exit: once(child, 'exit').then(([code]) => code as number | null) };
 }
 
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
-
 async function serving(env: Record<string, string> = {}): Promise<Process & { url: string }> {
-  const port = await freePort();
+  const [port] = await freePorts(1);
   const started = run({ PORT: String(port), PLATFORM_ADMIN_KEY: 'admin', ...env });
   while (!started.log().includes('"listens"')) {
     const ended = await Promise.race([once(started.child.stderr!, 'data'), started.exit]);
@@ -97,7 +89,7 @@ test('a wrong environment ends the process with exit code 1 and names every wron
 
 test('a data directory that cannot be used ends the process with exit code 1 and names DATA_DIR', async () => {
   writeFileSync(join(directory, 'data'), 'a file');
-  const { exit, log } = run({ PORT: String(await freePort()) });
+  const { exit, log } = run({ PORT: String((await freePorts(1))[0]) });
   expect(await exit).toBe(1);
   expect(log()).toContain(`(DATA_DIR) cannot be opened`);
 });
@@ -105,7 +97,10 @@ test('a data directory that cannot be used ends the process with exit code 1 and
 (existsSync('/proc/self') ? test : test.skip)(
   'a data directory on a file system that takes no folder ends the process too, instead of holding it',
   async () => {
-    const { child, exit, log } = run({ PORT: String(await freePort()), DATA_DIR: '/proc/nowhere/data' });
+    const { child, exit, log } = run({
+      PORT: String((await freePorts(1))[0]),
+      DATA_DIR: '/proc/nowhere/data',
+    });
     const held = setTimeout(() => child.kill('SIGKILL'), 10_000);
     expect(await exit).toBe(1);
     clearTimeout(held);

@@ -2,10 +2,10 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { freePorts } from '../examples/demo/free-ports.ts';
 import { silentLogger } from '../runtime/logger.ts';
 import { startFakeApiServer, type FakeApiServer } from '../testing/fake-api-server.ts';
 import { configOf } from '../testing/operator-config.ts';
@@ -85,7 +85,10 @@ describe('the operator', () => {
     await until(async () => {
       const { status, body } = await get('/readyz');
       const { detail } = body as { detail: string };
-      return status === 503 && detail === 'the API server is not heard: pods, observations, services';
+      return (
+        status === 503 &&
+        detail === 'the API server is not heard: pods, unlabelledPods, observations, services'
+      );
     });
     expect((await get('/livez')).status).toBe(200);
     server = await startFakeApiServer(port);
@@ -101,15 +104,6 @@ describe('the operator', () => {
   });
 });
 
-/** The environment cannot ask for just any port. */
-async function freePort(): Promise<string> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const { port } = probe.address() as AddressInfo;
-  probe.close();
-  return String(port);
-}
-
 describe('the process', () => {
   function spawnOperator(env: Record<string, string>): { child: ChildProcess; log: () => string } {
     const child = spawn(process.execPath, ['operator/main.ts'], {
@@ -124,7 +118,7 @@ describe('the process', () => {
   test('runs, and ends on SIGTERM with exit code 0, without a word of its credentials', async () => {
     const { child, log } = spawnOperator({
       KUBECONFIG: kubeconfig,
-      PORT: await freePort(),
+      PORT: String((await freePorts(1))[0]),
       LOG_LEVEL: 'debug',
     });
     await until(() => log().includes('"message":"leads"'));

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { POLICY_RULES } from '../core/policy/rules.ts';
 import { startOpa, whyNoOpa, writePolicy, type Opa } from '../testing/opa.ts';
 import { plainManifest } from '../testing/policy-cases.ts';
+import { stopProcess } from '../testing/stop-process.ts';
 import {
   createReporter,
   PolicyDeniedError,
@@ -100,7 +101,7 @@ const MANIFEST = plainManifest('3d-corner-shop', REASONS);
   }, 30_000);
 
   test('an engine that hangs costs its time-out and no more', async () => {
-    process.kill(opa.pid, 'SIGSTOP');
+    await stopProcess(opa.pid);
     try {
       const startedAt = performance.now();
       expect(await verdict(aReporter({ POLICY_URL: opa.url }), {})).toEqual([]);

@@ -8,6 +8,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Manifest } from '../core/manifest/manifest.ts';
 import { builtinClock } from '../push/clock.ts';
 import { TestServers } from '../testing/sockets.ts';
+import { stopProcess } from '../testing/stop-process.ts';
 import { createReporter, type Reporter, type ReporterOptions } from './index.ts';
 
 const ADMIN_KEY = 'an-admin-key-of-the-test';
@@ -146,7 +147,7 @@ describe('push mode before a real control plane', () => {
   test('time-out: a control plane that hangs holds neither the agent nor its end', async () => {
     await startPlane();
     const reporter = aReporter(await register());
-    plane?.kill('SIGSTOP');
+    await stopProcess(plane!.pid!);
     reporter.start();
     expect((await reporter.getReport())?.status).toBe('healthy');
     const startedAt = performance.now();

@@ -7,6 +7,7 @@ import {
   type RunningServer,
 } from '../testing/debian-server.ts';
 import { TestServers } from '../testing/sockets.ts';
+import { stopProcess } from '../testing/stop-process.ts';
 import { createReporter, type ManifestSpec } from './index.ts';
 
 const servers = new TestServers();
@@ -83,7 +84,7 @@ const REFUSED = fail('connection refused');
     });
 
     test('that hangs, stopped by a signal: ends by time-out, and is well again after it', async () => {
-      process.kill(redis.pid, 'SIGSTOP');
+      await stopProcess(redis.pid);
       try {
         expect(await found(`redis://127.0.0.1:${redis.port}`)).toEqual([NO_ANSWER, NO_ANSWER, NO_ANSWER]);
       } finally {
@@ -130,7 +131,7 @@ const REFUSED = fail('connection refused');
     });
 
     test('that hangs, stopped by a signal: ends by time-out, and is well again after it', async () => {
-      process.kill(postgres.pid, 'SIGSTOP');
+      await stopProcess(postgres.pid);
       try {
         expect(await found(`postgres://127.0.0.1:${postgres.port}`)).toEqual([NO_ANSWER, NO_ANSWER]);
       } finally {

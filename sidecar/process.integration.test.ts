@@ -6,6 +6,7 @@ import { connect, type AddressInfo, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { freePorts } from '../examples/demo/free-ports.ts';
 import { until } from '../testing/proxy-rig.ts';
 import { manifestText } from '../testing/sidecar-rig.ts';
 
@@ -51,14 +52,6 @@ function run(env: Record<string, string>): Run {
   return { child: started, output: () => output, exit: () => exited };
 }
 
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
-
 interface Speaker {
   text: () => string;
   isClosed: () => boolean;
@@ -77,7 +70,7 @@ function speak(url: string, bytes: string): Speaker {
 async function startGood(): Promise<Run & { proxy: string; control: string }> {
   const manifest = join(folder, 'agent.yaml');
   await writeFile(manifest, manifestText());
-  const [proxyPort, controlPort] = [await freePort(), await freePort()];
+  const [proxyPort, controlPort] = await freePorts(2);
   const { port } = agent.address() as AddressInfo;
   const started = run({
     MANIFEST_PATH: manifest,
@@ -193,7 +186,7 @@ test('a port that is taken ends the process with exit code 1', async () => {
       BIND_ADDRESS: '127.0.0.1',
       UPSTREAM_URL: 'http://127.0.0.1:1',
       [taken]: String(port),
-      [free]: String(await freePort()),
+      [free]: String((await freePorts(1))[0]),
     });
     expect(await started.exit()).toBe(1);
     expect(started.output()).toContain('EADDRINUSE');

@@ -11,6 +11,7 @@ import {
 import { fullListener } from '../testing/full-listener.ts';
 import { manifestText, startSidecarRig, type SidecarRig } from '../testing/sidecar-rig.ts';
 import { TestServers } from '../testing/sockets.ts';
+import { stopProcess } from '../testing/stop-process.ts';
 
 type Found = Pick<Check, 'status'> & { latencyMs?: unknown; message?: string };
 interface Ready {
@@ -104,7 +105,7 @@ const SILENT = fails('it accepts connections but does not answer within 3 s');
   }
 
   async function whileStopped<T>(stopped: readonly RunningServer[], work: () => Promise<T>): Promise<T> {
-    for (const { pid } of stopped) process.kill(pid, 'SIGSTOP');
+    for (const { pid } of stopped) await stopProcess(pid);
     try {
       return await work();
     } finally {

@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
+import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
+import { stopProcess } from './stop-process.ts';
 
 /** A listener whose queue of connections is full, because its process is stopped: the next connection hangs. */
 export async function fullListener(): Promise<AsyncDisposable & { port: number }> {
@@ -9,16 +11,15 @@ export async function fullListener(): Promise<AsyncDisposable & { port: number }
   const child = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'inherit'] });
   const [line] = (await once(child.stdout, 'data')) as [Buffer];
   const port = Number(line.toString());
-  child.kill('SIGSTOP');
+  await stopProcess(child.pid!);
   const waiting: Socket[] = [];
   for (let hangs = false; !hangs;) {
     const socket = connect({ host: '127.0.0.1', port }).on('error', () => undefined);
     waiting.push(socket);
-    const connected = once(socket, 'connect').then(() => false);
-    hangs = await Promise.race([
-      connected,
-      new Promise<true>((resolve) => setTimeout(() => resolve(true), 200)),
-    ]);
+    await Promise.race([once(socket, 'connect'), sleep(200)]);
+    // A process that did not run for long sees the timer before the connection, though both are there.
+    await turn();
+    hangs = socket.connecting;
   }
   return {
     port,

@@ -1,5 +1,6 @@
 import { createServer, type RequestListener } from 'node:http';
 import { createServer as createTcpServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { freePorts } from '../examples/demo/free-ports.ts';
 
 /** Servers on free ports of this machine that end together, with every connection. */
 export class TestServers {
@@ -18,9 +19,7 @@ export class TestServers {
 
   /** A port of this machine on which nobody listens. */
   async closedPort(): Promise<number> {
-    const server = createTcpServer();
-    const port = await portOf(server);
-    await new Promise((resolve) => server.close(resolve));
+    const [port = 0] = await freePorts(1);
     return port;
   }
 

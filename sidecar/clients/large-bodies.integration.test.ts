@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { freePorts } from '../../examples/demo/free-ports.ts';
 import { BREAKS, DENIAL, GUARDED, inEachSetting, KEEPS, type Setting } from '../../testing/client-rig.ts';
 import { until } from '../../testing/proxy-rig.ts';
 
@@ -33,14 +34,6 @@ async function digest(stream: IncomingMessage): Promise<string> {
   const hash = createHash('sha256');
   for await (const chunk of stream) hash.update(chunk as Buffer);
   return hash.digest('hex');
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 // The kernel keeps the peak itself, so that no moment is missed; only Linux has it in a file.
@@ -89,7 +82,7 @@ function suite({ mode, engine, env }: Setting): void {
       else void digest(request).then((hash) => response.end(hash));
     });
     await new Promise<void>((resolve) => agent.listen(0, '127.0.0.1', resolve));
-    const [proxyPort, controlPort] = [await freePort(), await freePort()];
+    const [proxyPort, controlPort] = await freePorts(2);
     url = `http://127.0.0.1:${proxyPort}`;
     sidecar = spawn(process.execPath, ['dist/sidecar/main.js'], {
       env: {

@@ -7,6 +7,7 @@ import { startOpa, whyNoOpa, writePolicy, type Opa } from '../../testing/opa.ts'
 import { plainManifest } from '../../testing/policy-cases.ts';
 import { ask, until } from '../../testing/proxy-rig.ts';
 import { startSidecarRig, type SidecarRig } from '../../testing/sidecar-rig.ts';
+import { stopProcess } from '../../testing/stop-process.ts';
 
 const MANIFEST = plainManifest('corner-shop', [
   'pii_detector_not_invoked',
@@ -93,7 +94,7 @@ const MANIFEST = plainManifest('corner-shop', [
     const warnings = () => before.log.filter(([level]) => level === 'warn');
     try {
       expect((await ask(before.sidecar.proxyPort, { path: '/unsafe' })).status).toBe(403);
-      process.kill(opa.pid, 'SIGSTOP');
+      await stopProcess(opa.pid);
       const waits: boolean[] = [];
       for (let i = 0; i < 40; i++) {
         const startedAt = performance.now();
