@@ -4,6 +4,7 @@ import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, wri
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { startCluster, type Cluster } from './cluster.ts';
+import { processesWith } from './processes.ts';
 
 let cluster: Cluster;
 const scratch = mkdtempSync(join(tmpdir(), 'agent-compliance-cluster-test-'));
@@ -169,11 +170,3 @@ ownCluster('a second cluster of our own', () => {
     expect(existsSync(folder)).toBe(false);
   }, 180_000);
 });
-
-/** The command lines, of living processes, that contain the text. A zombie has none. */
-function processesWith(text: string): string[] {
-  return globSync('/proc/[0-9]*/cmdline').flatMap((file) => {
-    const line = existsSync(file) ? readFileSync(file, 'utf8').replaceAll('\0', ' ') : '';
-    return line.includes(text) ? [line] : [];
-  });
-}

@@ -8,6 +8,7 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { clusterBinary } from '../../testing/cluster-binary.ts';
 import { startControlPlane, whyNoControlPlane, type ControlPlane } from './control.ts';
+import { processesWith } from './processes.ts';
 import { run } from './run.ts';
 
 const onOneThatCanRun = whyNoControlPlane() === undefined ? test : test.skip;
@@ -18,13 +19,6 @@ interface AuditEvent {
   user: { username: string };
   objectRef?: { resource: string };
 }
-
-/** The error code of a request, or its status. */
-const whatHappensAt = (url: string) =>
-  fetch(url.trim()).then(
-    ({ status }) => String(status),
-    ({ cause }: { cause: { code: string } }) => cause.code,
-  );
 
 const kubectl = (kubeconfig: string, ...args: string[]) =>
   run([clusterBinary('kubectl'), '--kubeconfig', kubeconfig, ...args]);
@@ -43,13 +37,13 @@ onOneThatCanRun(
     expect(both[0].url).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/);
     expect(both[0].url).not.toBe(both[1].url);
 
+    const folders = both.map(({ kubeconfig }) => dirname(dirname(kubeconfig)));
+    expect(folders.map((folder) => processesWith(folder).length)).not.toContain(0);
+
     await Promise.all(both.map((each: ControlPlane) => each.close()));
 
-    expect(await Promise.all(both.map(({ url }) => whatHappensAt(url)))).toEqual([
-      'ECONNREFUSED',
-      'ECONNREFUSED',
-    ]);
-    expect(both.map(({ kubeconfig }) => existsSync(dirname(dirname(kubeconfig))))).toEqual([false, false]);
+    expect(folders.flatMap(processesWith)).toEqual([]);
+    expect(folders.map((folder) => existsSync(folder))).toEqual([false, false]);
   },
   60_000,
 );
@@ -101,15 +95,17 @@ onOneThatCanRun(
   async () => {
     const script = `
       import { startControlPlane } from ${JSON.stringify(join(import.meta.dirname, 'control.ts'))};
-      console.log((await startControlPlane()).url);`;
+      console.log((await startControlPlane()).kubeconfig);`;
     const child = spawn(process.execPath, ['--input-type=module', '--eval', script], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
-    const [url] = (await once(child.stdout.setEncoding('utf8'), 'data')) as [string];
+    const [kubeconfig] = (await once(child.stdout.setEncoding('utf8'), 'data')) as [string];
+    const folder = dirname(dirname(kubeconfig.trim()));
+    expect(processesWith(folder)).not.toEqual([]);
     child.kill('SIGKILL');
-    const deadline = Date.now() + 10_000;
-    while ((await whatHappensAt(url)) !== 'ECONNREFUSED' && Date.now() < deadline) await sleep(100);
-    expect(await whatHappensAt(url)).toBe('ECONNREFUSED');
+    const deadline = Date.now() + 30_000;
+    while (processesWith(folder).length > 0 && Date.now() < deadline) await sleep(100);
+    expect(processesWith(folder)).toEqual([]);
   },
   60_000,
 );
