@@ -8,7 +8,7 @@
 set -euo pipefail
 . "$(dirname "$(readlink -f "$0")")/layout.sh"
 
-CONTROL="etcd kube-apiserver kubectl opa helm kube-controller-manager kube-scheduler actionlint cyclonedx"
+CONTROL="etcd kube-apiserver kubectl opa helm kube-controller-manager kube-scheduler actionlint cyclonedx schemas kube-score"
 ALL="$CONTROL kubelet kube-proxy containerd containerd-shim-runc-v2 ctr cni runc coredns kwok"
 if [ -n "${E2E_KUBECONFIG:-}" ]; then
   ONLY=${ONLY:-$CONTROL}
@@ -164,6 +164,24 @@ if want cyclonedx && ! built cyclonedx "$CYCLONEDX_VERSION"; then
   cyclonedx_schemas "$(module cyclonedx github.com/CycloneDX/cyclonedx-go "$CYCLONEDX_VERSION")"
   echo "$CYCLONEDX_VERSION" > "$STAMPS/cyclonedx"
 fi
+
+# What the chart is judged by: the schemas of the oldest Kubernetes that it is for and of the one here, those of the
+# Prometheus Operator's objects, and a linter of manifests.
+folder_of() { (cd "$MODULES" && GO111MODULE=on go mod download -json "$1" | sed -n 's/.*"Dir": "\(.*\)".*/\1/p'); }
+if want schemas && ! built schemas "$SCHEMAS_VERSIONS"; then
+  mkdir -p "$BIN/schemas"
+  for version in "$KUBERNETES_OLDEST_VERSION" "$KUBERNETES_VERSION"; do
+    folder=$(folder_of "k8s.io/kubernetes@$version")
+    install -m 644 "$folder/api/openapi-spec/swagger.json" "$BIN/schemas/kubernetes-$version.json"
+  done
+  folder=$(folder_of "github.com/prometheus-operator/prometheus-operator@$PROMETHEUS_OPERATOR_VERSION")
+  for kind in servicemonitors podmonitors prometheusrules; do
+    install -m 644 "$folder/example/prometheus-operator-crd/monitoring.coreos.com_$kind.yaml" "$BIN/schemas/$kind.yaml"
+  done
+  echo "$SCHEMAS_VERSIONS" > "$STAMPS/schemas"
+fi
+want kube-score && compile kube-score "$KUBE_SCORE_VERSION" "$(module kube-score github.com/zegl/kube-score "$KUBE_SCORE_VERSION")" \
+  github.com/zegl/kube-score/cmd/kube-score
 
 CONTAINERD_MODULE=github.com/containerd/containerd/v2
 for binary in containerd containerd-shim-runc-v2 ctr; do

@@ -1,0 +1,98 @@
+// What the chart makes of its options, judged by what others go by: Helm's linter, the schemas of two versions of
+// Kubernetes, and a linter of manifests.
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { parse } from 'yaml';
+import { whyNoControlPlane } from '../e2e/cluster/control.ts';
+import { run } from '../e2e/cluster/run.ts';
+import { CHART_OPTIONS } from '../testing/chart-options.ts';
+import { clusterBinary } from '../testing/cluster-binary.ts';
+import { KubernetesSchemas } from '../testing/kubernetes-schemas.ts';
+import { CHART, renderWith, template, type ChartObject } from '../testing/rendered-chart.ts';
+
+/** The oldest version that the chart is for, and the one that the tests run. */
+const VERSIONS = ['1.33', '1.36'];
+const OPTIONS = Object.entries(CHART_OPTIONS);
+
+(whyNoControlPlane() ? describe.skip : describe)('the manifests with', () => {
+  let folder: string;
+
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'chart-manifests-'));
+  });
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  const valuesFile = (values: object): string => {
+    const path = join(folder, 'values.json');
+    writeFileSync(path, JSON.stringify(values));
+    return path;
+  };
+
+  test.each(OPTIONS)('%s: helm lint --strict says nothing', async (_what, values) => {
+    const lint = [clusterBinary('helm'), 'lint', '--strict', '--quiet', CHART, '-f', valuesFile(values)];
+    expect(await run([...lint, '-n', 'platform-system'])).toMatchObject({ code: 0, stdout: '', stderr: '' });
+  });
+
+  describe.each(VERSIONS)('the schemas of Kubernetes %s', (minor) => {
+    let schemas: KubernetesSchemas;
+    beforeAll(() => {
+      schemas = new KubernetesSchemas(minor);
+    });
+
+    test.each(OPTIONS)('know every member of %s', async (_what, values) => {
+      const objects = await renderWith('-f', valuesFile(values), '--kube-version', `${minor}.0`);
+      expect(objects.length).toBeGreaterThan(20);
+      expect(
+        objects
+          .filter(({ apiVersion }) => !apiVersion.startsWith('monitoring.coreos.com/'))
+          .flatMap((object) => schemas.problems(object).map((problem) => `${nameOf(object)}: ${problem}`)),
+      ).toEqual([]);
+    });
+
+    test.each<[string, (deployment: Deployment) => void, string]>([
+      ['a member that is not known', ({ spec }) => (spec['replica'] = 2), 'replica'],
+      ['a wrong type', ({ spec }) => (spec['replicas'] = 'two'), '/spec/replicas must be integer'],
+      ['a member that is missing', ({ spec }) => delete spec['selector'], "required property 'selector'"],
+    ])('would refuse %s', async (_what, breakIt, words) => {
+      const [deployment] = (await renderWith<Deployment>()).filter(({ kind }) => kind === 'Deployment');
+      if (!deployment) throw new Error('no Deployment');
+      expect(schemas.problems(deployment)).toEqual([]);
+      breakIt(deployment);
+      expect(schemas.problems(deployment).join('\n')).toContain(words);
+    });
+  });
+
+  test.each(OPTIONS)('%s: kube-score finds nothing that has no reason', async (what, values) => {
+    const { stdout: manifests } = await template('-f', valuesFile(values));
+    const { always, byDefault } = exceptions();
+    const checks = { ...always, ...(what === 'every option on' ? {} : byDefault) };
+    const ignored = Object.keys(checks).flatMap((check) => ['--ignore-test', check]);
+    const score = [
+      clusterBinary('kube-score'),
+      'score',
+      '-o',
+      'ci',
+      '--kubernetes-version',
+      'v1.33',
+      ...ignored,
+    ];
+    const { stdout, stderr } = await run([...score, '-'], { input: manifests });
+    expect(stderr).toBe('');
+    expect(stdout).toContain('[OK]');
+    expect(stdout.split('\n').filter((line) => /^\[(CRITICAL|WARNING)\]/.test(line))).toEqual([]);
+  });
+});
+
+const exceptions = () =>
+  parse(readFileSync(join(import.meta.dirname, 'kube-score.yaml'), 'utf8')) as Record<
+    'always' | 'byDefault',
+    Record<string, string>
+  >;
+
+interface Deployment extends ChartObject {
+  spec: Record<string, unknown>;
+}
+
+const nameOf = ({ kind, metadata }: ChartObject): string => `${kind} ${metadata.name}`;

@@ -1,0 +1,88 @@
+const DIGEST = `sha256:${'a'.repeat(64)}`;
+const LABELS = { 'example.com/team': 'platform' };
+const SCHEDULING = {
+  annotations: { 'example.com/note': 'deployment' },
+  podAnnotations: { 'example.com/note': 'pod' },
+  podLabels: LABELS,
+  nodeSelector: { 'kubernetes.io/os': 'linux' },
+  tolerations: [{ key: 'dedicated', operator: 'Equal', value: 'platform', effect: 'NoSchedule' }],
+  priorityClassName: 'system-cluster-critical',
+  terminationGracePeriodSeconds: 60,
+};
+
+/** Values of the chart by what they try out: together they turn every option on and off. */
+export const CHART_OPTIONS = {
+  'the defaults': {},
+  'every option on': {
+    image: { registry: 'registry.example.com/mirror', pullPolicy: 'Always', pullSecrets: ['pull'] },
+    commonLabels: LABELS,
+    operator: { ...SCHEDULING, image: { digest: DIGEST }, podDisruptionBudget: { minAvailable: 1 } },
+    webhook: {
+      ...SCHEDULING,
+      replicas: 3,
+      excludedNamespaces: ['legacy'],
+      affinity: {
+        podAntiAffinity: {
+          requiredDuringSchedulingIgnoredDuringExecution: [
+            { topologyKey: 'kubernetes.io/hostname', labelSelector: { matchLabels: LABELS } },
+          ],
+        },
+      },
+      topologySpreadConstraints: [
+        {
+          maxSkew: 1,
+          topologyKey: 'topology.kubernetes.io/zone',
+          whenUnsatisfiable: 'DoNotSchedule',
+          labelSelector: { matchLabels: LABELS },
+        },
+      ],
+    },
+    controlPlane: {
+      ...SCHEDULING,
+      replicas: 2,
+      service: { type: 'LoadBalancer', annotations: { 'example.com/internal': 'true' } },
+    },
+    adminKey: { generate: true },
+    sidecar: { allowedImages: ['mirror/sidecar:7'] },
+    policy: {
+      engine: 'opa',
+      opa: { image: `openpolicyagent/opa@${DIGEST}` },
+      mode: 'enforce',
+      minimumMode: 'track',
+    },
+    networkPolicy: {
+      enabled: true,
+      apiServerCidrs: ['10.0.0.1/32'],
+      metricsFrom: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'monitoring' } } }],
+      controlPlaneFrom: [{ ipBlock: { cidr: '192.0.2.0/24', except: ['192.0.2.1/32'] } }],
+      operatorEgress: [
+        { to: [{ ipBlock: { cidr: '198.51.100.0/24' } }], ports: [{ port: 443, protocol: 'TCP' }] },
+      ],
+      agents: { namespaces: ['team'], ports: [9000] },
+    },
+    monitoring: {
+      labels: { release: 'prometheus' },
+      serviceMonitor: { enabled: true },
+      podMonitor: { enabled: true },
+      prometheusRule: { enabled: true, runbookUrl: 'https://runbooks.example.com/alerts' },
+      dashboard: { enabled: true, annotations: { grafana_folder: 'Platform' } },
+    },
+  },
+  'every option off': {
+    operator: { replicas: 1, wakeControllers: false, podDisruptionBudget: { enabled: false } },
+    webhook: { replicas: 1 },
+    policy: { engine: 'none' },
+    guard: { action: 'off' },
+    canary: { enabled: false },
+    crds: { install: false },
+    remote: { createNamespace: false },
+    rbac: { aggregate: false },
+  },
+  'network policies towards any API server': {
+    networkPolicy: { enabled: true, controlPlaneFrom: [{ podSelector: {} }] },
+    guard: { action: 'warn' },
+    crds: { keep: false },
+    canary: { createNamespace: false },
+    adminKey: { existingSecret: 'mine' },
+  },
+} as const;
