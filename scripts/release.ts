@@ -24,9 +24,7 @@ import { sbomOf } from './release/sbom.ts';
 import { releaseVersion } from './release/version.ts';
 
 const root = dirname(import.meta.dirname);
-/** Bundles by what they are released in. */
 const IMAGES = ['sidecar', 'operator', 'webhook', 'control-plane'];
-const PACKAGE = ['cli', 'sidecar', 'control-plane', 'reporter'];
 
 function run(command: string, args: readonly string[]): string {
   // The helm that the test cluster was built with, where the machine has none.
@@ -63,13 +61,16 @@ function packChart(folder: string, version: string, epoch: number): void {
   }
 }
 
-/** Under a name of its own: the chart's is the same otherwise. */
-function packPackage(folder: string, version: string): void {
+/** Under a name of its own: the chart's is the same otherwise. Returns the bundles that are in it. */
+function packPackage(folder: string, version: string): string[] {
   const packed = run(process.execPath, ['scripts/pack.ts', folder]).trim();
-  renameSync(packed, join(folder, `agent-compliance-${version}.npm.tgz`));
+  const archive = join(folder, `agent-compliance-${version}.npm.tgz`);
+  renameSync(packed, archive);
+  const programs = run('tar', ['-tzf', archive]).matchAll(/^package\/dist\/([^/]+)\/\w+\.m?js$/gm);
+  return [...new Set([...programs].map(([, part = '']) => part))];
 }
 
-function writeSboms(folder: string, version: string, epoch: number): void {
+function writeSboms(folder: string, version: string, packaged: readonly string[], epoch: number): void {
   const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
     packages: Record<string, { integrity?: string }>;
   };
@@ -82,7 +83,7 @@ function writeSboms(folder: string, version: string, epoch: number): void {
     writeFileSync(join(folder, `${part}-${version}.cdx.json`), `${JSON.stringify(bill, null, 2)}\n`);
   };
   for (const part of IMAGES) write(part, `agent-compliance/${part}`, [part], 'container');
-  write('npm', 'agent-compliance', PACKAGE, 'library');
+  write('npm', 'agent-compliance', packaged, 'library');
 }
 
 function writeChecksums(folder: string): void {
@@ -99,9 +100,9 @@ function release(folder: string, version: string): void {
   const epoch = sourceDateEpoch();
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
-  packPackage(folder, version);
+  const packaged = packPackage(folder, version);
   packChart(folder, version, epoch);
-  writeSboms(folder, version, epoch);
+  writeSboms(folder, version, packaged, epoch);
   writeChecksums(folder);
   process.stdout.write(readFileSync(join(folder, 'SHA256SUMS'), 'utf8'));
 }
