@@ -7,7 +7,7 @@ import { CONTROL_PLANE_FIELDS, readConfig as readControlPlaneConfig } from '../c
 import { whyNoControlPlane } from '../e2e/cluster/control.ts';
 import { run } from '../e2e/cluster/run.ts';
 import { OPERATOR_PERMISSIONS } from '../operator/permissions.ts';
-import { NO_ANSWER } from '../operator/refusals/refusal.ts';
+import { NO_ANSWER } from '../core/injection/names.ts';
 import { INJECTION_FIELDS } from '../runtime/injection-config.ts';
 import { OPERATOR_FIELDS, readConfig as readOperatorConfig } from '../operator/config.ts';
 import { clusterBinary } from '../testing/cluster-binary.ts';

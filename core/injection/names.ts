@@ -24,6 +24,11 @@ export const ENGINE_HEALTH_PORT = 8282;
 export const PROXY_PORT_NAME = 'platform-proxy';
 export const CONTROL_PORT_NAME = 'platform-ctl';
 
+/** How the chart's guard policy says that the injector was away; a test holds the two together. */
+export const NO_ANSWER = 'the injector did not answer';
+/** The chart's webhook, as the API server names it in a refusal. */
+export const INJECTOR_WEBHOOK = 'pod.inject.platform.io';
+
 /** The audience of the pod's projected token; worthless at the API server itself. */
 export const TOKEN_AUDIENCE = 'platform.io';
 

@@ -1,11 +1,6 @@
+import { INJECTOR_WEBHOOK, NO_ANSWER } from '../../core/injection/names.ts';
 import type { StoredEvent } from '../../kube/events.ts';
 import type { ObjectReference } from '../../kube/types.ts';
-
-/** How the chart's guard policy says that the injector was away; a test holds the two together. */
-export const NO_ANSWER = 'the injector did not answer';
-
-/** The chart's webhook, as the API server names it in a refusal. */
-const WEBHOOK = 'pod.inject.platform.io';
 
 /** A controller could not make a pod, because the guard or the injector refused it. */
 export interface Refusal {
@@ -27,7 +22,7 @@ export function refusalOf(event: StoredEvent, guardPolicy: string): Refusal | nu
   const { regarding, note = '' } = event;
   const words =
     after(note, `ValidatingAdmissionPolicy '${guardPolicy}' `, ' denied request: ') ??
-    after(note, `admission webhook "${WEBHOOK}" `, 'denied the request: ');
+    after(note, `admission webhook "${INJECTOR_WEBHOOK}" `, 'denied the request: ');
   if (words === null || !regarding?.namespace) return null;
   const controller = { ...regarding, namespace: regarding.namespace };
   return { controller, words, isNoAnswer: words.includes(NO_ANSWER) };
