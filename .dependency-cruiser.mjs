@@ -36,12 +36,19 @@ export default {
       name: 'kube-for-cluster-parts',
       severity: 'error',
       comment:
-        'kube/ serves the operator, the webhook and the control plane, never the sidecar, the reporter or the CLI.',
+        'kube/ serves the operator, the webhook and the control plane, never the sidecar or the reporter; of the CLI only what is loaded for a cluster.',
       from: {
-        path: '^(?:testing/planted/)?(sidecar|reporter|cli|core|probe|push|runtime)/',
+        path: '^(?:testing/planted/)?(sidecar|reporter|cli(?!/cluster/)|core|probe|push|runtime)/',
         pathNot: '\\.test\\.ts$',
       },
       to: { path: '^kube/' },
+    },
+    {
+      name: 'cluster-commands-load-late',
+      severity: 'error',
+      comment: 'The CLI loads what speaks to a cluster only for the commands that do (scripts/build.mjs).',
+      from: { path: '^(?:testing/planted/)?cli/(?!cluster/)', pathNot: '\\.test\\.ts$' },
+      to: { path: '^cli/cluster/', dependencyTypesNot: ['dynamic-import', 'type-only'] },
     },
     {
       name: 'reporter-has-no-dependency',

@@ -10,6 +10,8 @@ export interface CliContext {
   color: boolean;
   /** Asks the person at the terminal; null: there is nobody to ask. */
   ask: Ask | null;
+  /** Shows, on a terminal, what a command waits for; absent: there is none. */
+  progress?: (line: string) => void;
   /** All of standard input; absent: there is none. */
   stdin?: () => Promise<Uint8Array>;
 }

@@ -8,6 +8,16 @@ export function httpUrl(value: string): URL {
   return url;
 }
 
+const UNIT_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000 };
+
+/** The value of an option that is a time, in milliseconds. */
+export function duration(value: string): number {
+  const [, number = '', unit = ''] = /^(\d{1,5})([smh])$/.exec(value) ?? [];
+  const ms = Number(number) * (UNIT_MS[unit] ?? 0);
+  if (ms === 0) throw new InvalidArgumentError('It is a number with s, m or h behind it, such as 90s or 5m.');
+  return ms;
+}
+
 /** What is typed as "$FILE" is empty where the variable is not set; no value that a command takes may be. */
 export function refuseEmptyValues(command: Command): void {
   for (const option of command.options)

@@ -39,22 +39,32 @@ describe('platform', () => {
       'register',
       'inject',
       'uninject',
+      'check',
+      'uninstall',
     ])
       expect(output).toContain(`  ${command} `);
     expect({ errors, exitCode }).toEqual({ errors: '', exitCode: 0 });
   });
 
-  test.each(['validate', 'init', 'health', 'audit', 'generate-policy', 'register', 'inject', 'uninject'])(
-    '%s --help has examples and exit codes',
-    async (command) => {
-      const { output, exitCode } = await platform(`${command} --help`);
-      expect(output).toMatch(
-        new RegExp(`Usage: platform ${command}[^]*Examples:\n  \\$ platform ${command}[^]*Exit codes: 0`),
-      );
-      expect(exitCode).toBe(0);
-      expect(await platform(`help ${command}`)).toEqual({ output, errors: '', exitCode: 0 });
-    },
-  );
+  test.each([
+    'validate',
+    'init',
+    'health',
+    'audit',
+    'generate-policy',
+    'register',
+    'inject',
+    'uninject',
+    'check',
+    'uninstall',
+  ])('%s --help has examples and exit codes', async (command) => {
+    const { output, exitCode } = await platform(`${command} --help`);
+    expect(output).toMatch(
+      new RegExp(`Usage: platform ${command}[^]*Examples:\n  \\$ platform ${command}[^]*Exit codes: 0`),
+    );
+    expect(exitCode).toBe(0);
+    expect(await platform(`help ${command}`)).toEqual({ output, errors: '', exitCode: 0 });
+  });
 
   test('--version prints the version alone', async () => {
     expect(await platform('--version')).toEqual({ output: '0.0.0-source\n', errors: '', exitCode: 0 });

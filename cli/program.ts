@@ -1,6 +1,7 @@
 import { Command, CommanderError, Option } from 'commander';
 import { VERSION } from '../runtime/version.ts';
 import { addAudit } from './commands/add-audit.ts';
+import { addCheck, addUninstall } from './commands/add-check.ts';
 import { addInject, addUninject } from './commands/add-inject.ts';
 import { addRegister } from './commands/add-register.ts';
 import { generatePolicy } from './commands/generate-policy.ts';
@@ -31,9 +32,13 @@ export async function runCommandLine(args: readonly string[], context: CliContex
     await program.parseAsync(args.length === 0 ? ['--help'] : args, { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
-    return usageResult(error, written, args.includes('--json'));
+    return usageResult(error, written, wantsJson(args));
   }
   return rendered ?? { ...written, exitCode: 0 };
+}
+
+function wantsJson(args: readonly string[]): boolean {
+  return args.includes('--json') || /(?:^| )(?:-o|--output)[ =]?json(?: |$)/.test(args.join(' '));
 }
 
 /** Help and version are no errors. A usage error goes to standard error; a program that reads JSON gets JSON. */
@@ -54,7 +59,7 @@ function forEachCommand(command: Command, act: (command: Command) => void): void
 
 function createProgram(context: CliContext, finish: (rendered: Rendered) => void): Command {
   const program = new Command('platform')
-    .description('Checks an agent against its manifest, agent.yaml.')
+    .description('Checks an agent against its manifest, agent.yaml, and the cluster that it runs in.')
     .version(VERSION, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'show help')
     .helpCommand('help [command]', 'show help for a command')
@@ -68,6 +73,8 @@ function createProgram(context: CliContext, finish: (rendered: Rendered) => void
   addRegister(program, context, finish);
   addInject(program, context, finish);
   addUninject(program, context, finish);
+  addCheck(program, context, finish);
+  addUninstall(program, context, finish);
   for (const command of program.commands) {
     command.showHelpAfterError(`(platform ${command.name()} --help shows what it takes)`);
     refuseEmptyValues(command);
@@ -82,6 +89,7 @@ Examples:
   $ platform health agent.yaml --fail-on warning
   $ platform audit agent.yaml --url http://localhost:4001
   $ platform generate-policy agent.yaml --out policy/my-agent
+  $ platform check
 
 Exit codes: 0 as asked; 1 a problem was found, or the command line is wrong.
 Colours show on a terminal only; NO_COLOR=1 or TERM=dumb turns them off.`;

@@ -31,13 +31,39 @@ export function loadClusterAccess(path: string | null): ClusterAccess {
   const config = new KubeConfig();
   if (path === null) config.loadFromCluster();
   else loadFile(config, path);
+  return accessBy(
+    config,
+    path === null
+      ? 'this process does not run in a pod with a ServiceAccount; set KUBECONFIG to a kubeconfig file'
+      : `KUBECONFIG ${path} names no cluster in its current context`,
+  );
+}
+
+/**
+ * Access as kubectl has it: the files of KUBECONFIG as one, and a context of them; null: the current one.
+ * Throws when a file cannot be read, or the context is not there or names no cluster.
+ */
+export function loadContextAccess(files: readonly string[], context: string | null): ClusterAccess {
+  const config = new KubeConfig();
+  const [first = '', ...others] = files;
+  loadFile(config, first);
+  for (const file of others) {
+    const other = new KubeConfig();
+    loadFile(other, file);
+    config.mergeConfig(other);
+  }
+  const name = context ?? config.getCurrentContext();
+  if (config.getContextObject(name) === null) {
+    const names = config.getContexts().map((each) => each.name);
+    throw new Error(`${files.join(', ')}: no context "${name}" (there are: ${names.join(', ') || 'none'})`);
+  }
+  config.setCurrentContext(name);
+  return accessBy(config, `${files.join(', ')}: context "${name}" names no cluster`);
+}
+
+function accessBy(config: KubeConfig, noCluster: string): ClusterAccess {
   const cluster = config.getCurrentCluster();
-  if (!cluster?.server || cluster.server.includes('undefined'))
-    throw new Error(
-      path === null
-        ? 'this process does not run in a pod with a ServiceAccount; set KUBECONFIG to a kubeconfig file'
-        : `KUBECONFIG ${path} names no cluster in its current context`,
-    );
+  if (!cluster?.server || cluster.server.includes('undefined')) throw new Error(noCluster);
   if (cluster.proxyUrl) throw new Error('proxy-url in a kubeconfig is not supported');
   return {
     server: cluster.server,

@@ -16,6 +16,7 @@ const PROCESSES = {
   webhook: 'webhook',
   'control-plane': 'control-plane',
   cli: 'cli',
+  'cli/cluster': 'cli-cluster',
   'examples/agents': 'example-agents',
 };
 
@@ -32,18 +33,29 @@ const common = {
   define: { PRODUCT_VERSION: JSON.stringify(version) },
 };
 
+/** Commands for a cluster are a bundle that `platform` loads for them alone: the Kubernetes client is larger than all the rest. */
+const loadsClusterLate = {
+  name: 'loads-cluster-late',
+  setup: ({ onResolve }) =>
+    onResolve({ filter: /\/cluster\/main\.ts$/ }, ({ kind }) =>
+      kind === 'dynamic-import' ? { path: '../cli-cluster/main.js', external: true } : undefined,
+    ),
+};
+
 async function buildProcess([folder, part]) {
   const entry = `${folder}/main.ts`;
   if (!existsSync(join(root, entry))) return;
   const outfile = `dist/${part}/main.js`;
   const isCommand = part === 'cli';
   const guard = nodeGuard({ part: isCommand ? 'platform' : part, minimum, goesOn: isCommand });
+  const banner = isCommand ? `#!/usr/bin/env node\n${guard}` : part === 'cli-cluster' ? '' : guard;
   const { metafile } = await build({
     ...common,
     entryPoints: [entry],
     outfile,
     format: 'cjs',
-    banner: { js: isCommand ? `#!/usr/bin/env node\n${guard}` : guard },
+    banner: { js: banner },
+    plugins: isCommand ? [loadsClusterLate] : [],
     // Names stay, so that a stack trace can be read.
     minifySyntax: true,
     minifyWhitespace: true,

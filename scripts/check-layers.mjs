@@ -32,6 +32,7 @@ const PLANTED = {
   'reporter-has-no-dependency': 'testing/planted/reporter/planted.ts',
   'parts-are-islands': 'testing/planted/sidecar/another-part.ts',
   'kube-for-cluster-parts': 'testing/planted/sidecar/kube.ts',
+  'cluster-commands-load-late': 'testing/planted/cli/early-cluster.ts',
   'no-tests-in-product': 'testing/planted/sidecar/test-code.ts',
   'shared-rooms-know-no-part': 'testing/planted/runtime/part.ts',
   'not-to-dev-dependency': 'testing/planted/runtime/dev-dependency.ts',

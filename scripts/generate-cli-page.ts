@@ -10,6 +10,8 @@ const COMMANDS = [
   'register',
   'inject',
   'uninject',
+  'check',
+  'uninstall',
 ];
 
 async function helpOf(command: string): Promise<string> {
@@ -34,8 +36,8 @@ const INTRODUCTION = `# The command \`platform\`
 
 <!-- Made by scripts/generate.ts from the help of cli/program.ts. Do not edit. -->
 
-What a command finds goes to standard output, errors go to standard error. With \`--json\` standard output is one JSON
-document whatever happens.
+What a command finds goes to standard output, errors go to standard error. With \`--json\`, or \`-o json\` where
+a command has that, standard output is one JSON document whatever happens.
 `;
 
 export async function cliReferencePage(): Promise<string> {

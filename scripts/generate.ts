@@ -34,6 +34,10 @@ const GENERATED: Generated[] = [
     content: async () => (await import('./generate-cli-page.ts')).cliReferencePage(),
   },
   {
+    file: 'docs/reference/checks.md',
+    content: async () => (await import('./generate-checks-page.ts')).checksReferencePage(),
+  },
+  {
     file: 'docs/reference/configuration.md',
     content: async () => (await import('./generate-configuration-page.ts')).configurationReferencePage(),
   },

@@ -1,0 +1,153 @@
+import { known, type Fact } from '../../core/check/fact.ts';
+import type {
+  InstalledFacts,
+  ManifestFacts,
+  ManifestText,
+  PodFacts,
+  WorkloadFacts,
+} from '../../core/check/facts.ts';
+import { MANIFEST_KEY, optedInOf, optsIn, type OptedIn } from '../../core/check/opted-in.ts';
+import { parseInjected } from '../../core/injection/injected.ts';
+import { SIDECAR_CONTAINER } from '../../core/injection/names.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { getObject, listObjects } from '../../kube/objects.ts';
+import {
+  AGENT_OBSERVATIONS,
+  apiVersionOf,
+  CRON_JOBS,
+  DAEMON_SETS,
+  DEPLOYMENTS,
+  PODS,
+  STATEFUL_SETS,
+  type Resource,
+} from '../../kube/resources.ts';
+import type { KubeObject, ObjectMeta, Pod } from '../../kube/types.ts';
+import { CONFIG_MAPS, type Data, type Deployment } from './kinds.ts';
+import { eachOf, look } from './look.ts';
+
+export type AgentsPart = Pick<InstalledFacts, 'observations' | 'workloads' | 'pods'>;
+
+/** `system`: the release's own namespace. */
+export async function gatherAgents(client: KubeClient, system: string): Promise<AgentsPart> {
+  const [observations, workloads, pods] = await Promise.all([
+    look('list agentobservations in every namespace', async () => {
+      const { items } = await listObjects(client, AGENT_OBSERVATIONS);
+      return items;
+    }),
+    workloadsOf(client),
+    look('list pods in every namespace', () => podsOf(client, system)),
+  ]);
+  return { observations, workloads, pods };
+}
+
+/** What makes pods that stay, or are made again and again. */
+const MAKERS: readonly Resource<KubeObject>[] = [DEPLOYMENTS, STATEFUL_SETS, DAEMON_SETS, CRON_JOBS];
+
+async function workloadsOf(client: KubeClient): Promise<Fact<WorkloadFacts[]>> {
+  const found: { optedIn: OptedIn; object: KubeObject }[] = [];
+  for (const resource of MAKERS) {
+    const fact = await look(`list ${resource.plural} in every namespace`, () => optedIn(client, resource));
+    if (!fact.known) return fact;
+    found.push(...fact.value);
+  }
+  return known(
+    await eachOf(found, async ({ optedIn: { kind, namespace, name, configMap }, object }) => ({
+      kind,
+      namespace,
+      name,
+      refused: refusalIn(object),
+      manifest: configMap === null ? null : await manifestOf(client, namespace, configMap),
+    })),
+  );
+}
+
+async function optedIn(
+  client: KubeClient,
+  resource: Resource<KubeObject>,
+): Promise<{ optedIn: OptedIn; object: KubeObject }[]> {
+  const { items } = await listObjects(client, resource);
+  return items.flatMap((object) => {
+    // The items of a list do not say what they are.
+    const whole = { ...object, kind: resource.kind, apiVersion: apiVersionOf(resource) };
+    const optedIn = optedInOf(whole);
+    return optedIn === null ? [] : [{ optedIn, object }];
+  });
+}
+
+/** A Deployment says why its pods cannot be made; other controllers tell it in Events alone. */
+function refusalIn(object: KubeObject): string | null {
+  const { conditions = [] } = (object as Deployment).status ?? {};
+  const failure = conditions.find(({ type, status }) => type === 'ReplicaFailure' && status === 'True');
+  return failure?.message ?? null;
+}
+
+async function manifestOf(client: KubeClient, namespace: string, configMap: string): Promise<ManifestFacts> {
+  const key = { namespace, name: configMap };
+  const found = await look(`get configmaps in ${namespace}`, () => getObject(client, CONFIG_MAPS, key));
+  return { configMap, text: found.known ? known(textIn(found.value)) : found };
+}
+
+function textIn(configMap: Data | null): ManifestText {
+  if (configMap === null) return { state: 'absent' };
+  const text = configMap.data?.[MANIFEST_KEY];
+  return text === undefined ? { state: 'no-key' } : { state: 'there', text };
+}
+
+/** A pod with what its containers wait for. */
+interface WaitingPod extends Pod {
+  status?: Pod['status'] & Partial<Record<(typeof STATUSES)[number], ContainerStatus[]>>;
+}
+
+interface ContainerStatus {
+  name: string;
+  state?: { waiting?: { reason?: string; message?: string } };
+}
+
+const STATUSES = ['initContainerStatuses', 'containerStatuses'] as const;
+const PAGE = 500;
+
+/** Those of the release, those that opt in and those with a sidecar: what is read of others is dropped at once. */
+export async function podsOf(client: KubeClient, system: string): Promise<PodFacts[]> {
+  const { items } = await listObjects(client, PODS, { pageSize: PAGE });
+  return items.filter(isLive).flatMap((pod) => {
+    const facts = podFacts(pod, system);
+    return facts.isOwn || facts.optedIn || facts.hasSidecar ? [facts] : [];
+  });
+}
+
+function isLive({ metadata, status }: Pod): boolean {
+  const hasEnded = status?.phase === 'Succeeded' || status?.phase === 'Failed';
+  return !hasEnded && metadata.deletionTimestamp === undefined;
+}
+
+function podFacts({ metadata, spec, status }: WaitingPod, system: string): PodFacts {
+  const { namespace = '', name, annotations, labels } = metadata;
+  const containers = [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])];
+  const injected = annotations === undefined ? null : parseInjected({ annotations });
+  return {
+    namespace,
+    name,
+    owner: ownerOf(metadata),
+    isOwn: namespace === system && labels?.['app.kubernetes.io/part-of'] === 'agent-compliance',
+    optedIn: optsIn(annotations) && annotations?.['kubernetes.io/config.mirror'] === undefined,
+    hasSidecar: containers.some((container) => container.name === SIDECAR_CONTAINER),
+    injected: injected === null ? null : { version: injected.version, config: injected.config },
+    waiting: STATUSES.flatMap((key) => status?.[key] ?? []).flatMap(waitingOf),
+  };
+}
+
+function waitingOf({ name, state }: ContainerStatus): PodFacts['waiting'] {
+  const { reason, message = '' } = state?.waiting ?? {};
+  return reason === undefined ? [] : [{ container: name, reason, message }];
+}
+
+/** The Deployment rather than its ReplicaSet: that is what is restarted. */
+function ownerOf({ ownerReferences = [], labels }: ObjectMeta): PodFacts['owner'] {
+  const owner = ownerReferences.find(({ controller }) => controller === true);
+  if (owner === undefined) return null;
+  const hash = labels?.['pod-template-hash'];
+  const isOfDeployment = owner.kind === 'ReplicaSet' && hash !== undefined && owner.name.endsWith(`-${hash}`);
+  return isOfDeployment
+    ? { kind: 'Deployment', name: owner.name.slice(0, -hash.length - 1) }
+    : { kind: owner.kind, name: owner.name };
+}

@@ -1,0 +1,119 @@
+import type { ClusterFacts, ExistingObject, InstallFacts } from '../../core/check/facts.ts';
+import {
+  describeRight,
+  ESCALATE,
+  EVERYTHING,
+  grantedRights,
+  installRights,
+  type Right,
+} from '../../core/check/install-rights.ts';
+import { known, type Fact } from '../../core/check/fact.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { expectOk, getObject } from '../../kube/objects.ts';
+import type { KubeObject } from '../../kube/types.ts';
+import { DEFINITION_NAME, DEFINITIONS, NAMESPACES } from './kinds.ts';
+import { eachOf, look } from './look.ts';
+
+/** What the product asks an API server for, beyond what every one serves. */
+const NEEDED: readonly (readonly [groupVersion: string, resource: string])[] = [
+  ['admissionregistration.k8s.io/v1', 'mutatingwebhookconfigurations'],
+  ['admissionregistration.k8s.io/v1', 'validatingadmissionpolicies'],
+  ['admissionregistration.k8s.io/v1', 'validatingadmissionpolicybindings'],
+  ['apiextensions.k8s.io/v1', 'customresourcedefinitions'],
+  ['apps/v1', 'deployments'],
+  ['authentication.k8s.io/v1', 'tokenreviews'],
+  ['batch/v1', 'cronjobs'],
+  ['coordination.k8s.io/v1', 'leases'],
+  ['events.k8s.io/v1', 'events'],
+  ['policy/v1', 'poddisruptionbudgets'],
+  ['rbac.authorization.k8s.io/v1', 'clusterroles'],
+];
+
+export async function gatherCluster(client: KubeClient): Promise<ClusterFacts> {
+  const version = await look('read /version', async () => {
+    const answer = expectOk(await client.send<{ gitVersion?: string }>({ method: 'GET', path: '/version' }));
+    return answer.gitVersion ?? '';
+  });
+  const missingApis = await look('read /apis', async () => {
+    const groupVersions = [...new Set(NEEDED.map(([groupVersion]) => groupVersion))];
+    const served = new Map(
+      await eachOf(groupVersions, async (each) => [each, await pluralsOf(client, each)] as const),
+    );
+    return NEEDED.filter(([each, resource]) => !served.get(each)?.some(({ name }) => name === resource)).map(
+      ([each, resource]) => `${each} ${resource}`,
+    );
+  });
+  return { version, missingApis };
+}
+
+export interface ServedResource {
+  name: string;
+  kind: string;
+  namespaced: boolean;
+}
+
+/** What the API server serves of a group and version; nothing where it does not know it. */
+export async function pluralsOf(client: KubeClient, groupVersion: string): Promise<ServedResource[]> {
+  const path = groupVersion.includes('/') ? `/apis/${groupVersion}` : `/api/${groupVersion}`;
+  const answer = await client.send<{ resources?: ServedResource[] }>({ method: 'GET', path });
+  if (!answer.ok && answer.status === 404) return [];
+  return (expectOk(answer).resources ?? []).filter(({ name }) => !name.includes('/'));
+}
+
+/** `namespaces`: that the chart makes by default. */
+export async function gatherInstall(
+  client: KubeClient,
+  about: { release: string; namespace: string; namespaces: readonly string[] },
+): Promise<InstallFacts> {
+  const { release, namespace, namespaces } = about;
+  const [cluster, lackingRights, existing] = await Promise.all([
+    gatherCluster(client),
+    look('ask for one’s own rights (SelfSubjectAccessReview)', () => lackingOf(client, namespace)),
+    existingOf(client, namespaces),
+  ]);
+  return { ...cluster, release, namespace, lackingRights, existing };
+}
+
+async function lackingOf(client: KubeClient, namespace: string): Promise<string[]> {
+  if (await mayI(client, EVERYTHING)) return [];
+  const handedOn = (await mayI(client, ESCALATE)) ? [] : grantedRights();
+  const wanted = [...installRights(namespace), ...handedOn];
+  const answers = await eachOf(wanted, async (right) => ({ right, may: await mayI(client, right) }));
+  return answers.filter(({ may }) => !may).map(({ right }) => describeRight(right));
+}
+
+export async function mayI(client: KubeClient, { resource, ...right }: Right): Promise<boolean> {
+  const [plural = '', subresource] = resource.split('/');
+  const body = {
+    apiVersion: 'authorization.k8s.io/v1',
+    kind: 'SelfSubjectAccessReview',
+    spec: { resourceAttributes: { ...right, resource: plural, ...(subresource && { subresource }) } },
+  };
+  const path = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
+  const answer = await client.send<{ status?: { allowed?: boolean } }>({ method: 'POST', path, body });
+  return expectOk(answer).status?.allowed === true;
+}
+
+async function existingOf(
+  client: KubeClient,
+  namespaces: readonly string[],
+): Promise<Fact<ExistingObject[]>> {
+  const wanted = [
+    ...namespaces.map((name) => ({ resource: NAMESPACES, kind: 'Namespace' as const, name })),
+    { resource: DEFINITIONS, kind: 'CustomResourceDefinition' as const, name: DEFINITION_NAME },
+  ];
+  const found: ExistingObject[] = [];
+  for (const { resource, kind, name } of wanted) {
+    const right = `get ${resource.plural}`;
+    const fact = await look(right, () => getObject<KubeObject>(client, resource, { name }));
+    if (!fact.known) return fact;
+    if (fact.value !== null) found.push({ kind, name, owner: ownerOf(fact.value) });
+  }
+  return known(found);
+}
+
+function ownerOf({ metadata }: KubeObject): ExistingObject['owner'] {
+  const release = metadata.annotations?.['meta.helm.sh/release-name'];
+  const namespace = metadata.annotations?.['meta.helm.sh/release-namespace'];
+  return release === undefined || namespace === undefined ? null : { release, namespace };
+}

@@ -1,0 +1,128 @@
+import type { Fact } from '../../core/check/fact.ts';
+import { leftoverReport, type LabelledObject, type LeftoverReport } from '../../core/check/leftovers.ts';
+import { KubeError, type KubeClient } from '../../kube/client.ts';
+import { getObject, listObjects } from '../../kube/objects.ts';
+import { AGENT_OBSERVATIONS, LEASES, SERVICES, type Resource } from '../../kube/resources.ts';
+import type { KubeObject } from '../../kube/types.ts';
+import type { CliContext } from '../context.ts';
+import { withCluster, type ClusterOptions, type Looked } from './connect.ts';
+import { podsOf } from './gather-agents.ts';
+import {
+  BINDINGS,
+  CHART_LABEL,
+  CHART_NAME,
+  CONFIG_MAPS,
+  DEFINITIONS,
+  INJECTORS,
+  kind,
+  labelsOf,
+  NAMESPACES,
+  RELEASE_DEPLOYMENTS,
+  SECRETS,
+  type Data,
+} from './kinds.ts';
+import { chartIn } from './helm-release.ts';
+import { eachOf, look } from './look.ts';
+
+export interface UninstallOptions extends ClusterOptions {
+  namespace: string;
+  release?: string;
+}
+
+const RBAC = 'rbac.authorization.k8s.io';
+
+/** Every kind that the chart can make. */
+const KINDS: readonly Resource<KubeObject>[] = [
+  ...[INJECTORS, BINDINGS, DEFINITIONS, NAMESPACES, RELEASE_DEPLOYMENTS, SECRETS, CONFIG_MAPS],
+  ...[SERVICES, LEASES],
+  kind('admissionregistration.k8s.io', 'validatingadmissionpolicies', 'ValidatingAdmissionPolicy'),
+  kind(RBAC, 'clusterroles', 'ClusterRole'),
+  kind(RBAC, 'clusterrolebindings', 'ClusterRoleBinding'),
+  kind(RBAC, 'roles', 'Role'),
+  kind(RBAC, 'rolebindings', 'RoleBinding'),
+  kind('', 'serviceaccounts', 'ServiceAccount'),
+  kind('', 'pods', 'Pod'),
+  kind('batch', 'jobs', 'Job'),
+  kind('policy', 'poddisruptionbudgets', 'PodDisruptionBudget'),
+  kind('networking.k8s.io', 'networkpolicies', 'NetworkPolicy'),
+];
+
+/** Looks for what there is of the product. */
+export async function lookForLeftovers(
+  { namespace, release, ...options }: UninstallOptions,
+  context: Pick<CliContext, 'env' | 'cwd'>,
+): Promise<Looked<LeftoverReport>> {
+  return withCluster(options, context, async ({ server, client }) => {
+    const [hasNamespace, releases, objects, observations, pods] = await Promise.all([
+      look('get namespaces', async () => (await getObject(client, NAMESPACES, { name: namespace })) !== null),
+      look(`list secrets in ${namespace}`, () => releasesIn(client, namespace, release)),
+      eachOf(KINDS, (resource) => labelled(client, resource, release)),
+      look('list agentobservations in every namespace', () => observationsOf(client)),
+      look('list pods in every namespace', () => podsOf(client, namespace)),
+    ]);
+    return leftoverReport(server, { namespace, hasNamespace, releases, objects, observations, pods });
+  });
+}
+
+/** The newest revision of each release of the chart. */
+async function releasesIn(
+  client: KubeClient,
+  namespace: string,
+  wanted: string | undefined,
+): Promise<{ name: string; status: string }[]> {
+  const labelSelector = wanted === undefined ? 'owner=helm' : `owner=helm,name=${wanted}`;
+  const { items } = await listObjects(client, SECRETS, { namespace, labelSelector });
+  const newest = new Map<string, { revision: number; secret: Data }>();
+  for (const secret of items) {
+    const { name = '', version = '0' } = secret.metadata.labels ?? {};
+    const revision = Number(version);
+    if (revision >= (newest.get(name)?.revision ?? 0)) newest.set(name, { revision, secret });
+  }
+  return [...newest]
+    .filter(([, { secret }]) => chartIn(secret) === CHART_NAME)
+    .map(([name, { secret }]) => ({ name, status: secret.metadata.labels?.['status'] ?? 'unknown' }));
+}
+
+/** Objects of a kind with the chart's label, in every namespace. */
+async function labelled(
+  client: KubeClient,
+  resource: Resource<KubeObject>,
+  release: string | undefined,
+): Promise<Fact<LabelledObject[]>> {
+  const labelSelector = release === undefined ? CHART_LABEL : labelsOf(release);
+  return look(`list ${resource.plural} in every namespace`, async () => {
+    const { items } = await orNone(listObjects(client, resource, { labelSelector }));
+    return items
+      .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+      .map((object) => labelledObject(object, resource));
+  });
+}
+
+function labelledObject(
+  { metadata }: KubeObject,
+  { kind: name, plural, group }: Resource<KubeObject>,
+): LabelledObject {
+  return {
+    kind: name,
+    resource: group === '' ? plural : `${plural}.${group}`,
+    namespace: metadata.namespace ?? null,
+    name: metadata.name,
+    release: metadata.labels?.['app.kubernetes.io/instance'] ?? '',
+    isKept: metadata.annotations?.['helm.sh/resource-policy'] === 'keep',
+  };
+}
+
+async function observationsOf(client: KubeClient): Promise<{ namespace: string; name: string }[]> {
+  const { items } = await orNone(listObjects(client, AGENT_OBSERVATIONS));
+  return items.map(({ metadata: { namespace, name } }) => ({ namespace, name }));
+}
+
+/** A kind that the API server does not know has no objects. */
+async function orNone<T>(list: Promise<{ items: T[] }>): Promise<{ items: T[] }> {
+  try {
+    return await list;
+  } catch (error) {
+    if (error instanceof KubeError && error.status === 404) return { items: [] };
+    throw error;
+  }
+}

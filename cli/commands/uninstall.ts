@@ -1,0 +1,80 @@
+import type { Leftover, LeftoverReport } from '../../core/check/leftovers.ts';
+import type { UninstallOptions } from '../cluster/run-uninstall.ts';
+import type { CliContext } from '../context.ts';
+import { json, printable, type Rendered } from '../rendered.ts';
+import { painter, type Paint } from '../table.ts';
+import { plural } from './check-text.ts';
+import { noCluster } from './check.ts';
+
+export interface UninstallFlags extends UninstallOptions {
+  /** Whether what is left counts: else it is only told how to remove the release. */
+  verify: boolean;
+  output: 'json' | 'text';
+}
+
+/** `uninstall`: how the release is removed, and with `--verify` what is left of it. Removes nothing. */
+export async function uninstall(flags: UninstallFlags, context: CliContext): Promise<Rendered> {
+  const { lookForLeftovers } = await import('../cluster/main.ts');
+  const looked = await lookForLeftovers(flags, context);
+  return looked.ok ? renderUninstall(looked.report, flags, context) : noCluster(looked.reason, flags);
+}
+
+/** What `platform uninstall` prints and ends with. */
+export function renderUninstall(
+  report: LeftoverReport,
+  flags: Pick<UninstallFlags, 'verify' | 'output' | 'namespace'>,
+  { color }: Pick<CliContext, 'color'>,
+): Rendered {
+  const { installed, left, unknown } = report;
+  const isClean = installed.length === 0 && left.length === 0 && unknown.length === 0;
+  const exitCode = (flags.verify ? isClean : installed.length > 0) ? 0 : 1;
+  const paint = painter(color);
+  const text = flags.verify ? verifyText(report, paint) : planText(report, paint, flags.namespace);
+  return { output: flags.output === 'json' ? json(report) : text, errors: '', exitCode };
+}
+
+function planText(report: LeftoverReport, paint: Paint, namespace: string): string {
+  const { installed, kept } = report;
+  if (installed.length === 0)
+    return `no release of the product is installed in ${namespace}; platform uninstall --verify shows what is left of one\n`;
+  return [
+    `Nothing is removed by this command. To remove ${installed.map(({ name }) => name).join(', ')}:\n`,
+    `${installed.map(({ command }) => `  ${command}`).join('\n')}\n  platform uninstall --verify -n ${namespace}\n`,
+    ...section('What stays, and how it is removed:', kept, paint),
+    ...unknownText(report, paint),
+  ].join('\n');
+}
+
+function verifyText(report: LeftoverReport, paint: Paint): string {
+  const { installed, left, kept } = report;
+  const releases = installed.map(({ name, namespace, command }) => ({
+    message: `release ${name} is still installed in ${namespace}`,
+    command,
+  }));
+  const all = [...releases, ...left];
+  const isClean = all.length === 0 && report.unknown.length === 0;
+  return [
+    ...(all.length > 0 ? section(`${plural(all.length, 'thing')} left:`, all, paint) : []),
+    ...unknownText(report, paint),
+    ...section('Kept, as it should be:', kept, paint),
+    ...(isClean ? [`${paint('green', 'nothing is left')}\n`] : []),
+  ].join('\n');
+}
+
+function section(
+  title: string,
+  things: readonly Pick<Leftover, 'message' | 'command'>[],
+  paint: Paint,
+): string[] {
+  if (things.length === 0) return [];
+  const lines = things.map(
+    ({ message, command }) => `  ${printable(message)}\n    ${paint('dim', printable(command))}\n`,
+  );
+  return [`${title}\n${lines.join('')}`];
+}
+
+function unknownText({ unknown }: LeftoverReport, paint: Paint): string[] {
+  if (unknown.length === 0) return [];
+  const lines = unknown.map((why) => `  ${paint('yellow', 'unknown')}: ${printable(why)}\n`);
+  return [`Not looked at:\n${lines.join('')}`];
+}

@@ -1,0 +1,217 @@
+import { describeProblem } from '../manifest/describe-problem.ts';
+import { parseManifest } from '../manifest/parse-manifest.ts';
+import type { AgentObservation, ConditionType } from '../observation/observation.ts';
+import type { InstalledFacts, ManifestFacts, PodFacts, WorkloadFacts } from './facts.ts';
+import { judged, judgedBoth, together, type CheckRule, type Problem } from './rule.ts';
+
+/** Whether the workloads that opt in are what their owners believe. */
+export const AGENT_RULES: readonly CheckRule<InstalledFacts>[] = [
+  {
+    code: 'manifest-missing',
+    severity: 'error',
+    when: 'the ConfigMap with the manifest of a workload that opts in is not there, or has no key `agent.yaml`: its pods cannot start',
+    mend: 'Make it from the file: `kubectl create configmap <agent>-manifest --from-file=agent.yaml`.',
+    look: (facts) => ofManifests(facts, missingManifest),
+  },
+  {
+    code: 'manifest-invalid',
+    severity: 'error',
+    when: 'what is in the ConfigMap is no valid manifest: a sidecar that starts with it stops again',
+    mend: 'Mend the file (`platform validate agent.yaml` names every problem) and apply the ConfigMap.',
+    look: (facts) => ofManifests(facts, invalidManifest),
+  },
+  {
+    code: 'workload-refused',
+    severity: 'error',
+    when: 'the pods of a Deployment that opts in are refused: by the guard, the injector, Pod Security, a quota',
+    mend: 'The words of the API server say why.',
+    look: ({ workloads }) =>
+      judged(workloads, (all) =>
+        all.flatMap((workload) =>
+          workload.refused === null
+            ? []
+            : [
+                ofWorkload(
+                  workload,
+                  `its pods are refused: ${workload.refused}`,
+                  `kubectl describe ${workload.kind.toLowerCase()} ${workload.name} -n ${workload.namespace}`,
+                ),
+              ],
+        ),
+      ),
+  },
+  {
+    code: 'namespace-excluded',
+    severity: 'warning',
+    when: 'a workload opts in, in a namespace in which nothing is injected',
+    mend: 'Run the agent elsewhere, or take the namespace out of `webhook.excludedNamespaces`.',
+    look: ({ workloads, injector }) =>
+      judgedBoth(injector, workloads, (found, all) =>
+        all
+          .filter(({ namespace }) => found?.excluded.includes(namespace))
+          .map((workload) =>
+            ofWorkload(
+              workload,
+              'opts in, in a namespace in which nothing is injected',
+              'run it in another namespace, or change webhook.excludedNamespaces',
+            ),
+          ),
+      ),
+  },
+  {
+    code: 'pod-without-sidecar',
+    severity: 'error',
+    when: 'a pod that opts in runs without a sidecar: it was made before the installation, or while the guard was off',
+    mend: 'Replace it: `kubectl rollout restart`.',
+    look: (facts) =>
+      judged(facts.pods, (pods) =>
+        pods
+          .filter((pod) => pod.optedIn && !pod.hasSidecar && !isExcluded(facts, pod.namespace))
+          .map((pod) => ofPod(pod, 'opts in and runs without a sidecar')),
+      ),
+  },
+  {
+    code: 'pod-outdated',
+    severity: 'warning',
+    when: 'a pod has a sidecar of another version, or of other settings, than the injector gives today',
+    mend: 'Replace it when it suits: `kubectl rollout restart`.',
+    look: ({ pods, trial }) =>
+      judgedBoth(trial, pods, (today, all) =>
+        today.outcome === 'injected' ? all.flatMap((pod) => outdated(pod, today)) : [],
+      ),
+  },
+  condition('agent-silent', {
+    severity: 'error',
+    type: 'Reporting',
+    is: (status, reason) => status === 'False' && reason === 'Stale',
+    when: 'an agent that reported no longer does',
+    mend: 'Look at its pods, and at the log of their sidecars: the control plane may be out of their reach.',
+  }),
+  condition('agent-bypassed', {
+    severity: 'warning',
+    type: 'Routed',
+    is: (status) => status === 'False',
+    when: "a Service sends traffic to the agent's own port, past the sidecar: condition `Routed`",
+    mend: "Let the Service target the agent's port by its name, or port 4000.",
+  }),
+  condition('agent-conflict', {
+    severity: 'error',
+    type: 'Conflict',
+    is: (status) => status === 'True',
+    when: 'two workloads of a namespace claim one agent name: condition `Conflict`',
+    mend: 'Give one of them another name: annotation `platform.io/agent-name`.',
+  }),
+  condition('agent-policy-not-loaded', {
+    severity: 'error',
+    type: 'PolicyLoaded',
+    is: (status, reason) => status === 'False' && reason === 'PolicyNotLoaded',
+    when: "the policy engine answers without the agent's rules: condition `PolicyLoaded`",
+    mend: 'Look at the log of the sidecar and of the engine beside it.',
+  }),
+];
+
+function condition(
+  code: string,
+  row: Pick<CheckRule<InstalledFacts>, 'severity' | 'when' | 'mend'> & {
+    type: ConditionType;
+    is: (status: string, reason: string) => boolean;
+  },
+): CheckRule<InstalledFacts> {
+  const { type, is, ...rest } = row;
+  const find = (observation: AgentObservation): Problem[] => {
+    const { namespace, name } = observation.metadata;
+    const found = observation.status?.conditions?.find((each) => each.type === type);
+    if (!found || !is(found.status, found.reason)) return [];
+    const subject = `AgentObservation ${namespace}/${name}`;
+    const hint = `kubectl describe agentobservation ${name} -n ${namespace}`;
+    return [{ subject, message: `agent ${name} in ${namespace}: ${found.message}`, hint }];
+  };
+  return { code, ...rest, look: ({ observations }) => judged(observations, (all) => all.flatMap(find)) };
+}
+
+type JudgeManifest = (workload: WorkloadFacts, manifest: ManifestFacts) => Problem[];
+
+function ofManifests({ workloads }: InstalledFacts, judge: JudgeManifest): ReturnType<typeof together> {
+  if (!workloads.known) return { problems: [], unknown: [workloads.why] };
+  return together(
+    workloads.value.flatMap((workload) => {
+      const { manifest } = workload;
+      return manifest === null ? [] : [judged(manifest.text, () => judge(workload, manifest))];
+    }),
+  );
+}
+
+function missingManifest(workload: WorkloadFacts, { configMap, text }: ManifestFacts): Problem[] {
+  if (!text.known || text.value.state === 'there') return [];
+  const isAbsent = text.value.state === 'absent';
+  const make = `kubectl create configmap ${configMap} -n ${workload.namespace} --from-file=agent.yaml`;
+  return [
+    ofWorkload(
+      workload,
+      isAbsent
+        ? `its ConfigMap ${configMap} is not there`
+        : `its ConfigMap ${configMap} has no key agent.yaml`,
+      isAbsent ? make : `${make} --dry-run=client -o yaml | kubectl apply -f -`,
+    ),
+  ];
+}
+
+/** The first ones say it. */
+const MAX_PROBLEMS = 3;
+
+function invalidManifest(workload: WorkloadFacts, { configMap, text }: ManifestFacts): Problem[] {
+  if (!text.known || text.value.state !== 'there') return [];
+  const parsed = parseManifest(text.value.text);
+  if (parsed.ok) return [];
+  const said = parsed.problems.slice(0, MAX_PROBLEMS).map((each) => describeProblem('agent.yaml', each));
+  const more = parsed.problems.length - said.length;
+  const rest = more > 0 ? ` and ${more} more` : '';
+  return [
+    ofWorkload(
+      workload,
+      `its ConfigMap ${configMap} holds no valid manifest: ${said.join('; ')}${rest}`,
+      `kubectl get configmap ${configMap} -n ${workload.namespace} -o jsonpath='{.data.agent\\.yaml}' > agent.yaml; platform validate agent.yaml`,
+    ),
+  ];
+}
+
+function ofWorkload({ kind, namespace, name }: WorkloadFacts, what: string, hint: string): Problem {
+  const subject = `${kind} ${namespace}/${name}`;
+  return { subject, message: `${kind} ${name} in ${namespace}: ${what}`, hint };
+}
+
+function ofPod({ namespace, name, owner }: PodFacts, what: string): Problem {
+  return {
+    subject: `Pod ${namespace}/${name}`,
+    message: `pod ${name} in ${namespace} ${what}`,
+    hint: replaceCommand({ namespace, name, owner }),
+  };
+}
+
+const RESTARTED = ['Deployment', 'StatefulSet', 'DaemonSet'];
+
+/** How a pod is made anew by whoever makes it. */
+export function replaceCommand({
+  namespace,
+  name,
+  owner,
+}: Pick<PodFacts, 'namespace' | 'name' | 'owner'>): string {
+  if (owner !== null && RESTARTED.includes(owner.kind))
+    return `kubectl rollout restart ${owner.kind.toLowerCase()} ${owner.name} -n ${namespace}`;
+  const own = `kubectl delete pod ${name} -n ${namespace}`;
+  return owner === null ? `${own}, and create it again` : own;
+}
+
+function outdated(pod: PodFacts, today: { version: string; config: string }): Problem[] {
+  const { injected } = pod;
+  if (injected === null) return [];
+  if (injected.version !== today.version)
+    return [ofPod(pod, `has a sidecar of version ${injected.version}, the injector is ${today.version}`)];
+  return injected.config === today.config
+    ? []
+    : [ofPod(pod, 'has a sidecar with settings that the injector has no longer')];
+}
+
+function isExcluded({ injector }: InstalledFacts, namespace: string): boolean {
+  return injector.known && injector.value?.excluded.includes(namespace) === true;
+}

@@ -1,0 +1,102 @@
+import { AGENT_RULES } from './agent-rules.ts';
+import { CLUSTER_RULES, INSTALL_RULES } from './cluster-rules.ts';
+import type { ClusterFacts, InstallFacts, InstalledFacts, ReleaseFacts } from './facts.ts';
+import { INJECTOR_RULES } from './injector-rules.ts';
+import { RELEASE_RULES } from './release-rules.ts';
+import { runChecks, type Checked, type CheckFinding } from './report.ts';
+import type { Fact } from './fact.ts';
+import { judged, type CheckRule } from './rule.ts';
+
+/** Where the installation itself is looked for. */
+const FIND_RULES: readonly CheckRule<{ namespace: string; elsewhere: Fact<readonly string[]> }>[] = [
+  {
+    code: 'release-missing',
+    severity: 'error',
+    when: 'the namespace has no Deployment of the chart; everything about the installation is skipped then',
+    mend: 'Install the chart, or say where it is: `-n` and `--release`.',
+    look: ({ namespace, elsewhere }) =>
+      judged(elsewhere, ([other]) => [
+        {
+          subject: `Namespace ${namespace}`,
+          message: `the product is not installed in ${namespace}`,
+          hint:
+            other === undefined
+              ? `helm install agent-compliance <chart> -n ${namespace} --create-namespace`
+              : `it seems to be in ${other}: platform check -n ${other}`,
+        },
+      ]),
+  },
+];
+
+/** One heading of docs/reference/checks.md. */
+export const CHECK_GROUPS: readonly { title: string; about: string; rules: readonly RuleText[] }[] = [
+  { title: 'The cluster', about: 'Looked at in every run.', rules: CLUSTER_RULES },
+  {
+    title: 'Before an installation',
+    about: 'Looked at with `--pre` alone.',
+    rules: INSTALL_RULES.filter(({ code }) => !CLUSTER_RULES.some((rule) => rule.code === code)),
+  },
+  { title: 'The release', about: 'Looked at without `--pre`.', rules: [...FIND_RULES, ...RELEASE_RULES] },
+  { title: 'Injection and guard', about: 'Looked at without `--pre`.', rules: INJECTOR_RULES },
+  { title: 'Agents', about: 'Looked at without `--pre`, in every namespace.', rules: AGENT_RULES },
+];
+
+type RuleText = Pick<CheckRule<never>, 'code' | 'severity' | 'when' | 'mend'>;
+
+/** What was seen, as far as it goes. */
+export type Seen =
+  | { stage: 'pre'; facts: InstallFacts }
+  /** `elsewhere`: namespaces that a webhook configuration of the product points to; not known: there may be a release. */
+  | { stage: 'missing'; facts: ClusterFacts; namespace: string; elsewhere: Fact<readonly string[]> }
+  | { stage: 'installed'; facts: InstalledFacts };
+
+/** The JSON of `platform check -o json`; members are added, never changed, within a `version`. */
+export interface CheckReport {
+  version: 1;
+  /** The API server. */
+  server: string;
+  kubernetes: string | null;
+  release: ReleaseFacts | null;
+  /** Errors first. */
+  findings: CheckFinding[];
+  /** Codes of the checks that found nothing. */
+  passed: string[];
+}
+
+export function checkReport(server: string, seen: Seen): CheckReport {
+  const { findings, passed } = checked(seen);
+  const { version } = seen.facts;
+  return {
+    version: 1,
+    server,
+    kubernetes: version.known ? version.value : null,
+    release: seen.stage === 'installed' ? seen.facts.release : null,
+    findings: [...findings].sort((a, b) => rankOf(a) - rankOf(b)),
+    passed,
+  };
+}
+
+function checked(seen: Seen): Checked {
+  switch (seen.stage) {
+    case 'pre':
+      return runChecks(INSTALL_RULES, seen.facts);
+    case 'missing':
+      return joined(runChecks(CLUSTER_RULES, seen.facts), runChecks(FIND_RULES, seen));
+    case 'installed': {
+      const own = runChecks([...RELEASE_RULES, ...INJECTOR_RULES, ...AGENT_RULES], seen.facts);
+      const found: Checked = { findings: [], passed: FIND_RULES.map(({ code }) => code) };
+      return joined(runChecks(CLUSTER_RULES, seen.facts), found, own);
+    }
+  }
+}
+
+function joined(...all: readonly Checked[]): Checked {
+  return {
+    findings: all.flatMap(({ findings }) => findings),
+    passed: all.flatMap(({ passed }) => passed),
+  };
+}
+
+function rankOf({ severity, status }: CheckFinding): number {
+  return (severity === 'error' ? 0 : 2) + (status === 'found' ? 0 : 1);
+}

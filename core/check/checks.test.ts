@@ -1,0 +1,533 @@
+import { describe, expect, test } from '@jest/globals';
+import { installedFacts, installFacts, observation, pod, workload } from '../../testing/check-facts.ts';
+import { manifestText } from '../../testing/manifests/manifest-text.ts';
+import { CHECK_GROUPS, checkReport, type Seen } from './check-report.ts';
+import { known, notKnown, type Fact } from './fact.ts';
+import type { InstalledFacts, InstallFacts, ManifestText } from './facts.ts';
+import { fails } from './report.ts';
+
+const reportOf = (seen: Seen) => checkReport('https://cluster', seen);
+const installed = (change: Partial<InstalledFacts> = {}): Seen => ({
+  stage: 'installed',
+  facts: installedFacts(change),
+});
+const pre = (change: Partial<InstallFacts> = {}): Seen => ({ stage: 'pre', facts: installFacts(change) });
+const missing = (elsewhere: Fact<readonly string[]>): Seen => ({
+  stage: 'missing',
+  facts: installedFacts(),
+  namespace: 'platform-system',
+  elsewhere,
+});
+
+const refusal = { outcome: 'refused' as const, by: 'guard' as const, message: 'denied', noAnswer: false };
+const image = { container: 'agent', reason: 'ImagePullBackOff', message: 'not found' };
+const configMap = (text: string) => {
+  const state: ManifestText =
+    text === 'absent' || text === 'no-key' ? { state: text } : { state: 'there', text };
+  return known([workload({ manifest: { configMap: 'chat-manifest', text: known(state) } })]);
+};
+
+/** Every finding: what is wrong, its code, and words of the sentence and of the hint. */
+const FOUND: [what: string, seen: Seen, code: string, words: string, hint: string][] = [
+  [
+    'Kubernetes 1.32',
+    pre({ version: known('v1.32.9') }),
+    'kubernetes-version',
+    'v1.32.9 is older than 1.33',
+    'upgrade',
+  ],
+  [
+    'a version of nobody',
+    installed({ version: known('next') }),
+    'kubernetes-version',
+    'says no version',
+    'upgrade',
+  ],
+  [
+    'an API that is not served',
+    pre({ missingApis: known(['policy/v1 poddisruptionbudgets']) }),
+    'kubernetes-api',
+    'does not serve policy/v1',
+    '--runtime-config',
+  ],
+  [
+    'a right that lacks',
+    pre({ lackingRights: known(['create clusterroles.rbac.authorization.k8s.io in every namespace']) }),
+    'rights-install',
+    'you may not create clusterroles',
+    'administrator',
+  ],
+  [
+    'a namespace of nobody',
+    pre({ existing: known([{ kind: 'Namespace', name: 'platform-canary', owner: null }]) }),
+    'name-taken',
+    'platform-canary is there already and belongs to no release',
+    'createNamespace',
+  ],
+  [
+    'a definition of another release',
+    pre({
+      existing: known([
+        {
+          kind: 'CustomResourceDefinition',
+          name: 'agentobservations.platform.io',
+          owner: { release: 'old', namespace: 'ns' },
+        },
+      ]),
+    }),
+    'name-taken',
+    'belongs to release old in ns',
+    'meta.helm.sh/release-name=agent-compliance',
+  ],
+  ['no release', missing(known([])), 'release-missing', 'not installed in platform-system', 'helm install'],
+  [
+    'a release elsewhere',
+    missing(known(['security'])),
+    'release-missing',
+    'not installed in platform-system',
+    'platform check -n security',
+  ],
+  [
+    'an upgrade that failed',
+    installed({ helm: known({ status: 'failed', hasGuard: true }) }),
+    'release-not-deployed',
+    '"failed"',
+    'helm history',
+  ],
+  [
+    'parts of two versions',
+    installed({ release: { name: 'r', namespace: 'n', versions: ['0.1.0', '0.2.0'] } }),
+    'release-versions',
+    '0.1.0, 0.2.0',
+    'helm status',
+  ],
+  [
+    'an object that was deleted',
+    installed({ missingObjects: known(['Lease platform-operator']) }),
+    'release-object-missing',
+    'Lease platform-operator',
+    'helm upgrade',
+  ],
+  [
+    'no definition',
+    installed({ definition: known(null) }),
+    'definition-missing',
+    'is not there',
+    'crds.install',
+  ],
+  [
+    'a definition of another version',
+    installed({ definition: known({ established: true, served: ['v2'] }) }),
+    'definition-missing',
+    'does not serve version v1 (it serves v2)',
+    'describe crd',
+  ],
+  [
+    'a definition that is not established',
+    installed({ definition: known({ established: false, served: ['v1'] }) }),
+    'definition-missing',
+    'is not established',
+    'describe crd',
+  ],
+  [
+    'too few pods',
+    installed({ deployments: known([{ name: 'webhook', wanted: 2, available: 1 }]) }),
+    'deployment-unavailable',
+    '1 of 2 pods',
+    'describe pods',
+  ],
+  [
+    'no pods wanted',
+    installed({ deployments: known([{ name: 'webhook', wanted: 0, available: 0 }]) }),
+    'deployment-unavailable',
+    'scaled to zero',
+    'kubectl scale deployment webhook',
+  ],
+  [
+    'an image that cannot be pulled',
+    installed({ pods: known([pod({ waiting: [image] })]) }),
+    'image-pull',
+    'ImagePullBackOff, not found',
+    'describe pod chat-1 -n team',
+  ],
+  [
+    'a control plane that is not ready',
+    installed({
+      processes: [{ part: 'control-plane', answer: known({ ok: false, text: 'the store is away' }) }],
+    }),
+    'process-not-ready',
+    'the store is away',
+    'component=control-plane',
+  ],
+  ['no Lease', installed({ lease: known(null) }), 'leader-missing', 'is not there', 'logs'],
+  [
+    'a Lease without holder',
+    installed({ lease: known({ holder: '', fresh: false }) }),
+    'leader-missing',
+    'has no holder',
+    'logs',
+  ],
+  [
+    'a leader that is gone',
+    installed({ lease: known({ holder: 'op-1', fresh: false }) }),
+    'leader-missing',
+    'no longer renewed by op-1',
+    'logs',
+  ],
+  [
+    'no webhook configuration',
+    installed({ injector: known(null) }),
+    'injector-not-asked',
+    'no MutatingWebhookConfiguration',
+    'helm upgrade',
+  ],
+  [
+    'an empty caBundle',
+    installed({ injector: known({ name: 'w', hasCa: false, excluded: [] }) }),
+    'injector-not-trusted',
+    'has no caBundle',
+    'logs',
+  ],
+  [
+    'another authority',
+    installed({ trusted: known(false) }),
+    'injector-not-trusted',
+    'does not lead to the caBundle',
+    'logs',
+  ],
+  [
+    'no certificate yet',
+    installed({ trusted: known(null) }),
+    'injector-not-trusted',
+    'no certificate yet',
+    'logs',
+  ],
+  [
+    'an injector that is away',
+    installed({ trial: known({ ...refusal, noAnswer: true }) }),
+    'injector-no-answer',
+    'did not answer',
+    'component=webhook',
+  ],
+  [
+    'a pod without sidecar',
+    installed({ trial: known({ outcome: 'admitted' }) }),
+    'injector-no-answer',
+    'without a sidecar',
+    'component=webhook',
+  ],
+  [
+    'a quota',
+    installed({ trial: known({ ...refusal, by: 'other', message: 'exceeded quota' }) }),
+    'injection-refused',
+    'exceeded quota',
+    'who refused',
+  ],
+  [
+    'a canary that fails',
+    installed({ canary: known({ status: 'False', message: 'differs' }) }),
+    'canary-failing',
+    'differs',
+    'component=operator',
+  ],
+  [
+    'no guard',
+    installed({ guard: known({ name: 'g', hasPolicy: false, bindings: [['Deny']] }) }),
+    'guard-missing',
+    'ValidatingAdmissionPolicy g is not there',
+    'helm upgrade',
+  ],
+  [
+    'a guard without binding',
+    installed({ guard: known({ name: 'g', hasPolicy: true, bindings: [] }) }),
+    'guard-missing',
+    'ValidatingAdmissionPolicyBinding g is not there',
+    'helm upgrade',
+  ],
+  [
+    'a guard that only audits',
+    installed({ guard: known({ name: 'g', hasPolicy: true, bindings: [['Warn', 'Audit']] }) }),
+    'guard-off',
+    'denies nothing: Warn, Audit',
+    'guard.action=deny',
+  ],
+  [
+    'a guard that is switched off',
+    installed({
+      helm: known({ status: 'deployed', hasGuard: false }),
+      guard: known({ name: 'g', hasPolicy: false, bindings: [] }),
+    }),
+    'guard-off',
+    'switched off',
+    'guard.action=deny',
+  ],
+  [
+    'a wrong pod that is admitted',
+    installed({ wrongTrial: known({ outcome: 'admitted' }) }),
+    'guard-ineffective',
+    'nothing refuses',
+    'helm upgrade',
+  ],
+  [
+    'an ended certificate',
+    installed({
+      certificates: known([
+        { what: 'certificate of the injector', notAfter: new Date('2026-01-01'), lateDays: 14 },
+      ]),
+    }),
+    'certificate-expired',
+    'ended on 2026-01-01',
+    'component=webhook',
+  ],
+  [
+    'a certificate near its end',
+    installed({
+      certificates: known([
+        { what: 'certificate of the injector', notAfter: new Date('2026-02-10'), lateDays: 14 },
+      ]),
+    }),
+    'certificate-not-renewed',
+    'ends on 2026-02-10',
+    'component=webhook',
+  ],
+  [
+    'no ConfigMap',
+    installed({ workloads: configMap('absent') }),
+    'manifest-missing',
+    'Deployment chat in team: its ConfigMap chat-manifest is not there',
+    'kubectl create configmap chat-manifest -n team --from-file=agent.yaml',
+  ],
+  [
+    'a ConfigMap without the key',
+    installed({ workloads: configMap('no-key') }),
+    'manifest-missing',
+    'has no key agent.yaml',
+    'kubectl apply',
+  ],
+  [
+    'a ConfigMap with anything',
+    installed({ workloads: configMap(manifestText().replace('kind: PlatformAgent', 'kind: Wrong')) }),
+    'manifest-invalid',
+    'agent.yaml:',
+    'platform validate',
+  ],
+  [
+    'pods that are refused',
+    installed({ workloads: known([workload({ refused: 'violates PodSecurity' })]) }),
+    'workload-refused',
+    'violates PodSecurity',
+    'kubectl describe deployment chat -n team',
+  ],
+  [
+    'an excluded namespace',
+    installed({
+      injector: known({ name: 'w', hasCa: true, excluded: ['team'] }),
+      workloads: known([workload()]),
+    }),
+    'namespace-excluded',
+    'nothing is injected',
+    'excludedNamespaces',
+  ],
+  [
+    'a pod of before',
+    installed({ pods: known([pod({ hasSidecar: false, injected: null })]) }),
+    'pod-without-sidecar',
+    'pod chat-1 in team opts in and runs without a sidecar',
+    'kubectl rollout restart deployment chat -n team',
+  ],
+  [
+    'a bare pod of before',
+    installed({ pods: known([pod({ hasSidecar: false, injected: null, owner: null })]) }),
+    'pod-without-sidecar',
+    'without a sidecar',
+    'kubectl delete pod chat-1 -n team, and create it again',
+  ],
+  [
+    'a pod of an older version',
+    installed({ pods: known([pod({ injected: { version: '0.9', config: 'c' } })]) }),
+    'pod-outdated',
+    'version 0.9, the injector is 1.0',
+    'rollout restart',
+  ],
+  [
+    'a pod of other settings',
+    installed({ pods: known([pod({ injected: { version: '1.0', config: 'old' } })]) }),
+    'pod-outdated',
+    'settings',
+    'rollout restart',
+  ],
+  [
+    'a silent agent',
+    installed({
+      observations: known([observation('Reporting', 'False', 'Stale', 'no heartbeat since noon')]),
+    }),
+    'agent-silent',
+    'no heartbeat since noon',
+    'describe agentobservation chat -n team',
+  ],
+  [
+    'a Service that bypasses',
+    installed({
+      observations: known([
+        observation('Routed', 'False', 'ServiceBypassesSidecar', 'Service front port 80'),
+      ]),
+    }),
+    'agent-bypassed',
+    'Service front',
+    'describe',
+  ],
+  [
+    'two workloads of one name',
+    installed({
+      observations: known([observation('Conflict', 'True', 'NameClaimedTwice', 'claimed twice')]),
+    }),
+    'agent-conflict',
+    'claimed twice',
+    'describe',
+  ],
+  [
+    'rules that are not loaded',
+    installed({
+      observations: known([observation('PolicyLoaded', 'False', 'PolicyNotLoaded', 'without rules')]),
+    }),
+    'agent-policy-not-loaded',
+    'without rules',
+    'describe',
+  ],
+];
+
+describe('platform check finds', () => {
+  test.each(FOUND)('%s', (...[, seen, code, words, hint]) => {
+    const found = reportOf(seen).findings.filter((each) => each.code === code);
+    expect(found).toHaveLength(1);
+    expect(found[0]).toMatchObject({
+      status: 'found',
+      docs: `docs/reference/checks.md#${code}`,
+      message: expect.stringContaining(words),
+      hint: expect.stringContaining(hint),
+    });
+    expect(reportOf(seen).passed).not.toContain(code);
+  });
+
+  test('nothing where all is well, and names every check that it ran', () => {
+    expect(reportOf(installed())).toEqual({
+      version: 1,
+      server: 'https://cluster',
+      kubernetes: 'v1.36.4',
+      release: { name: 'agent-compliance', namespace: 'platform-system', versions: ['1.0'] },
+      findings: [],
+      passed: expect.arrayContaining([
+        'kubernetes-version',
+        'release-missing',
+        'guard-missing',
+        'agent-silent',
+      ]),
+    });
+    expect(reportOf(pre()).findings).toEqual([]);
+  });
+
+  test('has a row above for each code', () => {
+    const codes = CHECK_GROUPS.flatMap(({ rules }) => rules).map(({ code }) => code);
+    expect([...new Set(FOUND.map(([, , code]) => code))].sort()).toEqual([...codes].sort());
+    expect(new Set(codes).size).toBe(codes.length);
+  });
+
+  test.each<[string, Partial<InstalledFacts>]>([
+    ['an agent between two runs', { observations: known([observation('Reporting', 'False', 'Idle', '')]) }],
+    [
+      'an agent that is scaled to zero',
+      { observations: known([observation('Reporting', 'False', 'ScaledToZero', '')]) },
+    ],
+    ['an image of somebody else', { pods: known([pod({ optedIn: false, waiting: [image] })]) }],
+    [
+      'a certificate that is renewed in time',
+      { certificates: known([{ what: 'x', notAfter: new Date('2026-03-01'), lateDays: 14 }]) },
+    ],
+    ['a release that Helm did not install', { helm: known(null) }],
+    [
+      'a pod that opts in where nothing is injected',
+      {
+        injector: known({ name: 'w', hasCa: true, excluded: ['team'] }),
+        pods: known([pod({ hasSidecar: false, injected: null })]),
+      },
+    ],
+    [
+      'a wrong pod where the guard is meant to warn',
+      {
+        guard: known({ name: 'g', hasPolicy: true, bindings: [['Warn', 'Audit']] }),
+        wrongTrial: known({ outcome: 'admitted' }),
+      },
+    ],
+  ])('no error in %s', (_what, change) => {
+    expect(reportOf(installed(change)).findings.filter(({ severity }) => severity === 'error')).toEqual([]);
+  });
+
+  test('puts errors before what is unknown, and warnings last', () => {
+    const { findings } = reportOf(
+      installed({
+        observations: known([observation('Routed', 'False', '', 'past')]),
+        lease: notKnown('this needs the right to get leases in platform-system'),
+        definition: known(null),
+      }),
+    );
+    expect(findings.map(({ code, status }) => [code, status])).toEqual([
+      ['definition-missing', 'found'],
+      ['leader-missing', 'unknown'],
+      ['agent-bypassed', 'found'],
+    ]);
+  });
+});
+
+describe('what cannot be looked at', () => {
+  const facts = installedFacts();
+  const keys = (Object.keys(facts) as (keyof InstalledFacts)[]).filter(
+    (key) => 'known' in Object(facts[key]),
+  );
+
+  test.each(keys)('%s: no check passes by it', (key) => {
+    const { findings, passed } = reportOf(installed({ [key]: notKnown('a right lacks') }));
+    const unknown = findings.filter(({ status }) => status === 'unknown');
+    expect(unknown.length).toBeGreaterThan(0);
+    for (const finding of unknown) {
+      expect(finding).toMatchObject({ subject: '', message: 'a right lacks' });
+      expect(passed).not.toContain(finding.code);
+    }
+  });
+
+  test.each<[string, keyof InstalledFacts]>([
+    ['pod-outdated', 'pods'],
+    ['pod-outdated', 'trial'],
+    ['namespace-excluded', 'workloads'],
+    ['namespace-excluded', 'injector'],
+    ['guard-missing', 'guard'],
+    ['manifest-invalid', 'workloads'],
+  ])('%s is unknown without %s', (code, key) => {
+    const { findings } = reportOf(installed({ [key]: notKnown('a right lacks') }));
+    expect(findings.filter((each) => each.code === code).map(({ status }) => status)).toEqual(['unknown']);
+  });
+
+  test('counts by the severity of its check', () => {
+    const of = (change: Partial<InstalledFacts>) => reportOf(installed(change)).findings;
+    expect(fails(of({ lease: notKnown('x') }), 'error')).toBe(true);
+    expect(fails(of({ observations: known([observation('Routed', 'False', '', '')]) }), 'error')).toBe(false);
+    expect(fails(of({ observations: known([observation('Routed', 'False', '', '')]) }), 'warning')).toBe(
+      true,
+    );
+  });
+});
+
+describe('the version of Kubernetes', () => {
+  test.each([
+    ['v1.33.0', true],
+    ['v1.33.0-alpha.1', true],
+    ['v1.36.4+k3s1', true],
+    ['1.34', true],
+    ['v1.32.99', false],
+    ['v1.9.0', false],
+    ['v2.0.0', false],
+    ['', false],
+  ])('%s: good is %s', (version, isGood) => {
+    const { passed } = reportOf(pre({ version: known(version) }));
+    expect(passed.includes('kubernetes-version')).toBe(isGood);
+  });
+});

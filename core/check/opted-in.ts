@@ -1,0 +1,36 @@
+import { agentNameOf } from '../injection/agent-name.ts';
+import { readAnnotations } from '../injection/annotations.ts';
+import type { Pod } from '../injection/pod.ts';
+import { podOfPlace, podPlacesOf } from '../injection/workloads.ts';
+
+/** The key of a manifest in its ConfigMap. */
+export const MANIFEST_KEY = 'agent.yaml';
+
+/** A workload whose template opts in. */
+export interface OptedIn {
+  kind: string;
+  namespace: string;
+  name: string;
+  /** Null: its name, or what its annotations say, is refused. */
+  configMap: string | null;
+}
+
+/** What a workload, or a bare pod, opts in for; null: it does not. `object` has its kind and apiVersion. */
+export function optedInOf(object: unknown): OptedIn | null {
+  const [place] = podPlacesOf(object);
+  const pod = place?.pod as unknown as Partial<Pod> | undefined;
+  if (place === undefined || !pod?.spec || !optsIn(pod.metadata?.annotations)) return null;
+  const { kind, namespace, name } = place;
+  const read = readAnnotations(pod.metadata?.annotations ?? {});
+  if (!read.ok) return { kind, namespace, name, configMap: null };
+  const whole = podOfPlace(place, pod as Pod, {});
+  const agent = agentNameOf(whole.metadata ?? {}, read.values.agentName);
+  const configMap = read.values.manifestConfigMap ?? (agent.ok ? `${agent.name}-manifest` : null);
+  return { kind, namespace, name, configMap };
+}
+
+/** As the webhook is asked: with any value but `"false"`. */
+export function optsIn(annotations: Readonly<Record<string, string>> | undefined): boolean {
+  const wanted = annotations?.['platform.io/inject'];
+  return wanted !== undefined && wanted !== 'false';
+}

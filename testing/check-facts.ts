@@ -1,0 +1,87 @@
+import { known } from '../core/check/fact.ts';
+import type { InstalledFacts, InstallFacts, PodFacts, WorkloadFacts } from '../core/check/facts.ts';
+import type { AgentObservation, ConditionType } from '../core/observation/observation.ts';
+import { manifestText } from './manifests/manifest-text.ts';
+
+const CLUSTER = { version: known('v1.36.4'), missingApis: known([]) };
+
+/** A cluster in which the product can be installed, with overrides. */
+export function installFacts(change: Partial<InstallFacts> = {}): InstallFacts {
+  return {
+    ...CLUSTER,
+    release: 'agent-compliance',
+    namespace: 'platform-system',
+    lackingRights: known([]),
+    existing: known([]),
+    ...change,
+  };
+}
+
+/** A good installation with one good agent, with overrides. */
+export function installedFacts(change: Partial<InstalledFacts> = {}): InstalledFacts {
+  return {
+    ...CLUSTER,
+    at: new Date('2026-02-01T00:00:00Z'),
+    release: { name: 'agent-compliance', namespace: 'platform-system', versions: ['1.0'] },
+    helm: known({ status: 'deployed', hasGuard: true }),
+    missingObjects: known([]),
+    deployments: known([{ name: 'agent-compliance-webhook', wanted: 2, available: 2 }]),
+    definition: known({ established: true, served: ['v1'] }),
+    injector: known({ name: 'agent-compliance', hasCa: true, excluded: ['kube-system'] }),
+    trusted: known(true),
+    certificates: known([]),
+    trial: known({ outcome: 'injected', version: '1.0', config: 'c' }),
+    wrongTrial: known({ outcome: 'refused', by: 'injector', message: 'no', noAnswer: false }),
+    guard: known({ name: 'agent-compliance-guard', hasPolicy: true, bindings: [['Deny']] }),
+    canary: known({ status: 'True', message: 'as expected' }),
+    processes: [{ part: 'operator', answer: known({ ok: true, text: '' }) }],
+    lease: known({ holder: 'operator-1', fresh: true }),
+    observations: known([observation('Routed', 'True', 'ThroughSidecar', '')]),
+    workloads: known([workload()]),
+    pods: known([pod()]),
+    ...change,
+  };
+}
+
+export function observation(
+  type: ConditionType,
+  status: 'True' | 'False',
+  reason: string,
+  message: string,
+): AgentObservation {
+  return {
+    apiVersion: 'platform.io/v1',
+    kind: 'AgentObservation',
+    metadata: { namespace: 'team', name: 'chat' },
+    spec: { source: 'sidecar' },
+    status: {
+      phase: 'Healthy',
+      conditions: [{ type, status, reason, message, lastTransitionTime: '2026-01-01T00:00:00Z' }],
+    },
+  };
+}
+
+export function workload(change: Partial<WorkloadFacts> = {}): WorkloadFacts {
+  return {
+    kind: 'Deployment',
+    namespace: 'team',
+    name: 'chat',
+    refused: null,
+    manifest: { configMap: 'chat-manifest', text: known({ state: 'there', text: manifestText() }) },
+    ...change,
+  };
+}
+
+export function pod(change: Partial<PodFacts> = {}): PodFacts {
+  return {
+    namespace: 'team',
+    name: 'chat-1',
+    owner: { kind: 'Deployment', name: 'chat' },
+    isOwn: false,
+    optedIn: true,
+    hasSidecar: true,
+    injected: { version: '1.0', config: 'c' },
+    waiting: [],
+    ...change,
+  };
+}

@@ -1,0 +1,1 @@
+export { lookAtCluster } from '../../../cli/cluster/main.ts';
