@@ -27,7 +27,7 @@ export async function listObjects<T>(
     const page = expectOk(
       await client.send<ListPage<T>>({ method: 'GET', path, query, only, signal, timeoutMs: 30_000 }),
     );
-    for (const item of page.items) {
+    for (const item of page.items ?? []) {
       const kept = keep ? keep(item) : item;
       if (kept !== null) items.push(kept);
     }
@@ -51,7 +51,8 @@ interface ListKeep<T> {
 
 interface ListPage<T> {
   metadata: { resourceVersion: string; continue?: string };
-  items: T[];
+  /** null: metadata alone was asked for, and there is nothing. */
+  items: T[] | null;
 }
 
 /** `exists`: an object of that name is there already. Throws a KubeError for any other refusal. */
