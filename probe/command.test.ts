@@ -2,7 +2,7 @@ import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { plainManifest } from '../testing/policy-cases.ts';
+import { plainManifest } from '../testing/manifests/plain-manifest.ts';
 import { check } from '../core/health/check.ts';
 import { commandReach } from './command.ts';
 import { gather } from './gather.ts';

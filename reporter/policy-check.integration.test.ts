@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { POLICY_RULES } from '../core/policy/rules.ts';
 import { startOpa, whyNoOpa, writePolicy, type Opa } from '../testing/opa.ts';
-import { plainManifest } from '../testing/policy-cases.ts';
+import { plainManifest } from '../testing/manifests/plain-manifest.ts';
 import { stopProcess } from '../testing/stop-process.ts';
 import {
   createReporter,

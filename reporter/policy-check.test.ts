@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { RequestListener } from 'node:http';
 import { POLICY_RULES } from '../core/policy/rules.ts';
-import { plainManifest } from '../testing/policy-cases.ts';
+import { plainManifest } from '../testing/manifests/plain-manifest.ts';
 import { ManualClock } from '../testing/manual-clock.ts';
 import { TestServers } from '../testing/sockets.ts';
 import {

@@ -18,7 +18,7 @@ import type { LogFields, Logger } from '../runtime/logger.ts';
 import type { Manifest } from '../core/manifest/manifest.ts';
 import type { PolicyEngine } from '../core/policy/engine.ts';
 import { policyOf } from '../core/policy/policy.ts';
-import { plainManifest } from './policy-cases.ts';
+import { plainManifest } from './manifests/plain-manifest.ts';
 import { PolicyDesk, type PolicyMode } from '../sidecar/policy/policy-desk.ts';
 import { AuditLog } from '../sidecar/audit/audit-log.ts';
 import { createUpstream } from '../sidecar/proxy/create-upstream.ts';

@@ -12,7 +12,7 @@ import { denyPathOf } from '../../core/policy/package-name.ts';
 import { clusterBinary } from '../../testing/cluster-binary.ts';
 import { whyNoOpa } from '../../testing/opa.ts';
 import { injectionSettings, optedInPod } from '../../testing/pods.ts';
-import { plainManifest } from '../../testing/policy-cases.ts';
+import { plainManifest } from '../../testing/manifests/plain-manifest.ts';
 import { TestServers } from '../../testing/sockets.ts';
 
 /** What injection puts into a pod with an engine beside the sidecar. */

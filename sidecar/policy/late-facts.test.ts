@@ -4,7 +4,7 @@ import type { PolicyAnswer } from '../../core/policy/engine.ts';
 import type { PolicyInput } from '../../core/policy/policy-input.ts';
 import { evaluate, policyOf } from '../../core/policy/policy.ts';
 import { systemClock } from '../../runtime/clock.ts';
-import { plainManifest } from '../../testing/policy-cases.ts';
+import { plainManifest } from '../../testing/manifests/plain-manifest.ts';
 import { AuditLog } from '../audit/audit-log.ts';
 import type { Recording } from '../audit/recording.ts';
 import { PolicyDesk, type Verdict } from './policy-desk.ts';

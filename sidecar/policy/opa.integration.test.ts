@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
 import { startOpa, whyNoOpa, writePolicy, type Opa } from '../../testing/opa.ts';
-import { plainManifest } from '../../testing/policy-cases.ts';
+import { plainManifest } from '../../testing/manifests/plain-manifest.ts';
 import { ask, until } from '../../testing/proxy-rig.ts';
 import { startSidecarRig, type SidecarRig } from '../../testing/sidecar-rig.ts';
 import { stopProcess } from '../../testing/stop-process.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { plainManifest } from '../../testing/policy-cases.ts';
+import { plainManifest } from '../../testing/manifests/plain-manifest.ts';
 import { ManualClock } from '../../testing/manual-clock.ts';
 import { AuditLog } from '../audit/audit-log.ts';
 import { OthersToday } from './others-today.ts';
