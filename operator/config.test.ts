@@ -1,5 +1,7 @@
 import { expect, test } from '@jest/globals';
-import { readConfig } from './config.ts';
+import { configOf } from '../testing/operator-config.ts';
+import { VERSION } from '../runtime/version.ts';
+import { excludedNamespacesOf, installedOf, readConfig } from './config.ts';
 
 test('an empty environment gives the documented defaults', () => {
   expect(readConfig({})).toEqual({
@@ -13,6 +15,7 @@ test('an empty environment gives the documented defaults', () => {
       LEADER_ELECT: true,
       GUARD_POLICY: null,
       WAKE_CONTROLLERS: true,
+      EXCLUDED_NAMESPACES: null,
       CANARY_NAMESPACE: null,
       CANARY_SERVICE_ACCOUNT: 'agent-compliance-canary',
       CANARY_POLICY: null,
@@ -34,6 +37,7 @@ test('every wrong variable is named with its value and what is accepted', () => 
       LEADER_ELECT: 'yes',
       GUARD_POLICY: 'Guard!',
       WAKE_CONTROLLERS: '1',
+      EXCLUDED_NAMESPACES: 'kube-system, A_1',
       CANARY_NAMESPACE: 'a.b',
       CANARY_POLICY: 'Canary!',
       CANARY_SECONDS: '0',
@@ -55,6 +59,11 @@ test('every wrong variable is named with its value and what is accepted', () => 
         wanted: 'the name of a ValidatingAdmissionPolicy, or unset',
       },
       { name: 'WAKE_CONTROLLERS', value: '1', wanted: 'true or false (default true)' },
+      {
+        name: 'EXCLUDED_NAMESPACES',
+        value: 'kube-system, A_1',
+        wanted: 'namespaces (DNS labels) separated by commas, or unset',
+      },
       { name: 'CANARY_NAMESPACE', value: 'a.b', wanted: 'a namespace (a DNS label), or unset' },
       {
         name: 'CANARY_POLICY',
@@ -73,4 +82,22 @@ test('a canary wants to know what is injected', () => {
     problems: [{ name: 'SIDECAR_IMAGE', value: '(unset)', wanted }],
   });
   expect(readConfig({ CANARY_NAMESPACE: 'canary', SIDECAR_IMAGE: 'sidecar:1' }).ok).toBe(true);
+});
+
+test('the namespaces that the injector leaves out are those that the chart says, or its defaults', () => {
+  expect(excludedNamespacesOf(configOf({ EXCLUDED_NAMESPACES: 'a, b' }), 'system')).toEqual(['a', 'b']);
+  expect(excludedNamespacesOf(configOf({}), 'system')).toEqual(['kube-system', 'system']);
+  expect(excludedNamespacesOf(configOf({}), null)).toEqual(['kube-system']);
+});
+
+test("what new pods get is known where the webhook's settings are", () => {
+  const env = { SIDECAR_IMAGE: 'sidecar:1' };
+  const installed = installedOf(configOf(env), 'system');
+  expect(installed).toMatchObject({ version: VERSION, configHash: expect.stringMatching(/^[0-9a-f]{12}$/) });
+  expect(installedOf(configOf(env), 'system')).toEqual(installed);
+  expect(installedOf(configOf({ ...env, POLICY_MODE: 'enforce' }), 'system')?.configHash).not.toBe(
+    installed?.configHash,
+  );
+  expect(installedOf(configOf({}), 'system')).toBeNull();
+  expect(installedOf(configOf(env), null)).toBeNull();
 });

@@ -1,3 +1,4 @@
+import type { Installed } from '../core/injection/drift.ts';
 import { isDnsLabel, isDnsSubdomain } from '../core/injection/names.ts';
 import {
   flag,
@@ -6,6 +7,7 @@ import {
   LOG_FIELDS,
   LOG_SUMMARIES,
   optionalName,
+  optionalNames,
   optionalText,
   port,
   readEnv,
@@ -20,6 +22,7 @@ import {
   INJECTION_FIELDS,
   INJECTION_SUMMARIES,
   injectionProblems,
+  injectionSettings,
   optionalImage,
   type InjectionConfig,
 } from '../runtime/injection-config.ts';
@@ -36,6 +39,7 @@ export const OPERATOR_FIELDS = {
   LEADER_ELECT: flag(true),
   GUARD_POLICY: optionalName('the name of a ValidatingAdmissionPolicy', isDnsSubdomain),
   WAKE_CONTROLLERS: flag(true),
+  EXCLUDED_NAMESPACES: optionalNames('namespaces (DNS labels)', isDnsLabel),
   CANARY_NAMESPACE: optionalName('a namespace (a DNS label)', isDnsLabel),
   CANARY_SERVICE_ACCOUNT: kubernetesName('agent-compliance-canary', isDnsSubdomain),
   CANARY_POLICY: optionalName('the name of a ValidatingAdmissionPolicy', isDnsSubdomain),
@@ -59,6 +63,8 @@ export const OPERATOR_SUMMARIES: Summaries<typeof OPERATOR_FIELDS> = {
     'The ValidatingAdmissionPolicy whose refusals of pods this process tells their owners. Unset: it follows none.',
   WAKE_CONTROLLERS:
     'Whether controllers whose pods were refused while the injector was away are woken when it is back.',
+  EXCLUDED_NAMESPACES:
+    'The namespaces that the injector leaves out, so that nothing is missing there. Unset: `kube-system` and POD_NAMESPACE.',
   CANARY_NAMESPACE:
     'The namespace of the dry-run pods that show whether the injector works. Unset: there are none.',
   CANARY_SERVICE_ACCOUNT: 'The ServiceAccount that asks for them, in POD_NAMESPACE.',
@@ -70,7 +76,7 @@ export const OPERATOR_SUMMARIES: Summaries<typeof OPERATOR_FIELDS> = {
   WEBHOOK_DEPLOYMENT: "The injector's Deployment, to which Events of the canary belong.",
   ...INJECTION_SUMMARIES,
   SIDECAR_IMAGE:
-    'The sidecar that the canary expects; this and all below is what the webhook is given. Required with CANARY_NAMESPACE.',
+    'The sidecar that the canary expects, and by which pods with an outdated one are known; this and all below is what the webhook is given. Required with CANARY_NAMESPACE.',
   ...REMOTE_SUMMARIES,
   KUBECONFIG: "The kubeconfig file of the cluster. Unset: the pod's own ServiceAccount.",
 };
@@ -100,4 +106,16 @@ export function canaryOf(config: OperatorConfig): { namespace: string; injection
   return namespace === null || image === null
     ? null
     : { namespace, injection: { ...config, SIDECAR_IMAGE: image } };
+}
+
+/** What pods that are made now get, as their annotation has it; null: not known here. */
+export function installedOf(config: OperatorConfig, namespace: string | null): Installed | null {
+  const { SIDECAR_IMAGE: image } = config;
+  return image === null || namespace === null
+    ? null
+    : injectionSettings({ ...config, SIDECAR_IMAGE: image }, namespace);
+}
+
+export function excludedNamespacesOf(config: OperatorConfig, namespace: string | null): readonly string[] {
+  return config.EXCLUDED_NAMESPACES ?? ['kube-system', ...(namespace === null ? [] : [namespace])];
 }

@@ -13,7 +13,7 @@ import type { Metrics } from '../runtime/metrics.ts';
 import { createAgentController, type AgentController } from './agents/controller.ts';
 import { addFleetMetrics } from './agents/fleet-metrics.ts';
 import { FIELD_MANAGER } from './agents/reconcile-agent.ts';
-import type { OperatorConfig } from './config.ts';
+import { excludedNamespacesOf, installedOf, type OperatorConfig } from './config.ts';
 import { createInformers, type Informers } from './informers.ts';
 import { createInjectorWatch, type InjectorWatch } from './injector-watch.ts';
 import { mirrorSettings } from './remote/config.ts';
@@ -59,11 +59,16 @@ export function createContext(parts: ContextParts): OperatorContext {
     logger,
   });
   // The informers tell the controller what changes, and the controller reads their caches.
-  const { informers, podsOf, servicesIn } = createInformers(parts, {
-    pod: (change) => agents.podChanged(change),
-    observation: (change) => agents.observationChanged(change),
-    service: (change) => agents.serviceChanged(change),
-  });
+  const excludedNamespaces = excludedNamespacesOf(parts.config, parts.namespace);
+  const { informers, podsOf, servicesIn } = createInformers(
+    { ...parts, excludedNamespaces },
+    {
+      pod: (change) => agents.podChanged(change),
+      observation: (change) => agents.observationChanged(change),
+      service: (change) => agents.serviceChanged(change),
+    },
+  );
+  const { pods, unlabelledPods } = informers;
   const statusWriter = createStatusWriter<ObservationStatus, AgentObservation>({
     client,
     resource: AGENT_OBSERVATIONS,
@@ -80,8 +85,11 @@ export function createContext(parts: ContextParts): OperatorContext {
     observationAt: (key) => informers.observations.get(parseKey(key)),
     podsOf,
     servicesIn,
-    allPods: () => informers.pods.list(),
+    podAt: (key) => unlabelledPods.get(parseKey(key)) ?? pods.get(parseKey(key)),
+    allPods: () => [...pods.list(), ...unlabelledPods.list()],
     allObservations,
+    installed: installedOf(parts.config, parts.namespace),
+    excludedNamespaces,
     observe,
   });
   const injectorWatch = createInjectorWatch({ ...parts, events, observe });

@@ -7,11 +7,15 @@ import { AGENT_OBSERVATIONS, PODS, SERVICES } from '../kube/resources.ts';
 import type { Pod, Service } from '../kube/types.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/logger.ts';
-import { agentKeyOf, keepPod } from './agents/agent-pods.ts';
+import { keepOptedIn, keepPod } from './agents/agent-pods.ts';
+import { claimOf } from './agents/claim.ts';
 
 /** What of the cluster is always in memory. */
 export interface Informers {
+  /** With the agent's label. */
   pods: Informer<Pod>;
+  /** Metadata of those that opt in and have no such label: without it a pod was not injected. */
+  unlabelledPods: Informer<Pod>;
   observations: Informer<AgentObservation>;
   services: Informer<Service>;
 }
@@ -21,6 +25,8 @@ export interface InformerParts {
   clock: Clock;
   logger: Logger;
   informerTiming?: Partial<InformerTiming> | undefined;
+  /** The injector leaves these out. */
+  excludedNamespaces: readonly string[];
 }
 
 /** Called once per change, after the caches and indexes have it. */
@@ -31,11 +37,17 @@ export interface Listeners {
 }
 
 export function createInformers(
-  { client, clock, logger, informerTiming }: InformerParts,
+  { client, clock, logger, informerTiming, excludedNamespaces }: InformerParts,
   tell: Listeners,
 ): { informers: Informers; podsOf: (agent: string) => Pod[]; servicesIn: (namespace: string) => Service[] } {
   const common = { client, clock, logger, ...(informerTiming ? { timing: informerTiming } : {}) };
-  const pods = createIndex(agentKeyOf);
+  const agentOf = (pod: Pod): string | null => {
+    const claim = claimOf(pod, excludedNamespaces);
+    return claim?.kind === 'agent' ? claim.key : null;
+  };
+  const pods = createIndex(agentOf);
+  // One of its own: a pod that gets the label leaves here and comes there, in either order.
+  const unlabelledPods = createIndex(agentOf);
   const services = createIndex((service: Service) => service.metadata.namespace ?? null);
   const informers = {
     pods: createInformer({
@@ -44,6 +56,18 @@ export function createInformers(
       selection: { labelSelector: AGENT_LABEL },
       keep: keepPod,
       onChange: after(pods, tell.pod),
+    }),
+    unlabelledPods: createInformer({
+      ...common,
+      resource: PODS,
+      // No selector knows annotations, so all other pods pass by here; what has ended does not come back.
+      selection: {
+        labelSelector: `!${AGENT_LABEL}`,
+        fieldSelector: 'status.phase!=Succeeded,status.phase!=Failed',
+        only: 'metadata',
+      },
+      keep: keepOptedIn,
+      onChange: after(unlabelledPods, tell.pod),
     }),
     observations: createInformer({
       ...common,
@@ -58,7 +82,12 @@ export function createInformers(
       onChange: after(services, tell.service),
     }),
   };
-  return { informers, podsOf: pods.at, servicesIn: services.at };
+  const podsOf = (agent: string): Pod[] => {
+    const labelled = pods.at(agent);
+    const seen = new Set(labelled.map((pod) => pod.metadata.uid));
+    return [...labelled, ...unlabelledPods.at(agent).filter((pod) => !seen.has(pod.metadata.uid))];
+  };
+  return { informers, podsOf, servicesIn: services.at };
 }
 
 function after<T>(index: ObjectIndex<T>, tell: (change: Change<T>) => void): (change: Change<T>) => void {

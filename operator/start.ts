@@ -50,8 +50,8 @@ export async function startOperator(
   const leading: Leading = config.LEADER_ELECT
     ? elected(context, namespace ?? '', clientOptions)
     : alone(context);
-  const { pods, observations, services } = context.informers;
-  const named = Object.entries({ pods, observations, services });
+  const { pods, unlabelledPods, observations, services } = context.informers;
+  const named = Object.entries({ pods, unlabelledPods, observations, services });
   const informers = named.map(([, informer]) => informer);
   const unready = () => {
     if (signal.aborted) return 'this process is stopping';

@@ -98,6 +98,19 @@ export const optionalName = (what: string, accepts: (raw: string) => boolean): E
   },
 });
 
+/** Separated by commas. */
+export const optionalNames = (
+  what: string,
+  accepts: (raw: string) => boolean,
+): EnvField<string[] | null> => ({
+  wanted: `${what} separated by commas, or unset`,
+  parse: (raw) => {
+    if (raw === undefined) return { ok: true, value: null };
+    const names = raw.split(',').map((name) => name.trim());
+    return names.every(accepts) ? { ok: true, value: names } : { ok: false };
+  },
+});
+
 export const port = (value: number): EnvField<number> => integer({ min: 1, max: 65535, default: value });
 
 export function oneOf<const V extends string>(values: readonly V[], fallback: V): EnvField<V> {

@@ -1,6 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
+import { DRIFT_SUMMARIES } from '../core/injection/drift.ts';
+import { CONDITIONS } from '../core/observation/conditions.ts';
+import { OPERATOR_CONDITIONS, OWN_CONDITIONS } from '../operator/agents/conditions.ts';
 
 interface Schema {
   type: string;
@@ -35,34 +38,26 @@ export function chartResourceDefinition(): string {
   return readFileSync(SOURCE, 'utf8');
 }
 
-/** What each condition says; their reasons and messages are shown on the object itself. */
-const CONDITIONS: readonly (readonly [string, string, string])[] = [
-  ['Ready', 'control plane', 'phase Healthy or Degraded, reporting, and the agent answers its sidecar'],
-  [
-    'Reporting',
-    'control plane, operator',
-    'heartbeats come; False also with the reasons `ScaledToZero` and `Idle`, which are no alarm',
-  ],
-  ['AgentReachable', 'control plane', "the agent's port answers in every instance"],
-  [
-    'ModelReachable',
-    'control plane',
-    'the model endpoint answers; only a reporter inside the agent can tell',
-  ],
-  ['PolicyLoaded', 'control plane', "the policy engine has this agent's rules"],
-  [
-    'Compliant',
-    'control plane',
-    'grade A or B, no critical issue, no policy denial in the window; the annotation `platform.io/compliant-grade` of the pods moves the bar',
-  ],
-  ['Injected', 'operator', 'every live pod has the sidecar'],
-  [
-    'Routed',
-    'operator',
-    "the Services that select the pods go through the sidecar; False names those that target the agent's port directly",
-  ],
-  ['Conflict', 'operator', 'True: several workloads claim this agent name, and the message names them'],
-];
+const TABLES = [...CONDITIONS, ...OPERATOR_CONDITIONS];
+
+/** One truth table a condition; those of the code itself. */
+function conditionSections(): string[] {
+  return TABLES.flatMap(({ type, meaning, rows }) => [
+    `### ${type}`,
+    `True: ${meaning}. Written by ${OWN_CONDITIONS.includes(type) ? 'the operator alone' : 'the control plane and the operator alike'}.`,
+    table(
+      ['Status', 'Reason', 'When'],
+      rows.map(({ status, reason, when }) => [status, `\`${reason}\``, when]),
+    ),
+  ]);
+}
+
+const CONDITIONS_INTRODUCTION = `The first row that holds is the verdict. "Reports" is who was heard from within three of its intervals, and at least
+two minutes. \`lastTransitionTime\` moves only when the status does. Injected, Routed and Conflict are judged by the live
+pods; while there are none they stay as they were seen last.`;
+
+const DRIFT_INTRODUCTION = `Live pods that the present installation would make differently, by reason. A restart of the workload
+(\`kubectl rollout restart\`) makes them anew.`;
 
 /** docs/reference/agentobservation.md */
 export function observationReferencePage(): string {
@@ -71,7 +66,7 @@ export function observationReferencePage(): string {
   const selectable = version.selectableFields.map(({ jsonPath }) => `\`${jsonPath.slice(1)}\``).join(', ');
   return [
     '# AgentObservation',
-    '<!-- Made by scripts/generate.ts from crds/agentobservations.yaml. Do not edit. -->',
+    '<!-- Made by scripts/generate.ts from crds/agentobservations.yaml and the tables of the conditions. Do not edit. -->',
     openAPIV3Schema.description ?? '',
     '`kubectl get ao` (or `agentobservations`, or the category `platform`), `kubectl describe ao <name>`,\n`kubectl explain ao.status`, `kubectl wait --for=condition=Ready ao/<name>`.',
     '## Columns',
@@ -88,7 +83,14 @@ export function observationReferencePage(): string {
     ),
     `Field selectors: ${selectable}, as in \`kubectl get ao -A --field-selector status.phase=Unhealthy\`.`,
     '## Conditions',
-    table(['Condition', 'Written by', 'True means'], CONDITIONS),
+    CONDITIONS_INTRODUCTION,
+    ...conditionSections(),
+    '## Drift',
+    DRIFT_INTRODUCTION,
+    table(
+      ['Reason', 'When'],
+      Object.entries(DRIFT_SUMMARIES).map(([reason, when]) => [`\`${reason}\``, when]),
+    ),
     ...['spec', 'status'].flatMap((part) => sectionsOf(part, openAPIV3Schema.properties[part])),
     '',
   ]

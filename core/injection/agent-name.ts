@@ -1,5 +1,19 @@
 import { isDnsLabel } from './names.ts';
-import type { OwnerReference, PodMetadata } from './pod.ts';
+
+/** What the name is derived from. */
+interface NamedPod {
+  name?: string;
+  /** Not the name yet. */
+  generateName?: string;
+  labels?: Readonly<Record<string, string>>;
+  ownerReferences?: readonly PodOwner[];
+}
+
+interface PodOwner {
+  kind: string;
+  name: string;
+  controller?: boolean;
+}
 
 export type AgentName =
   { ok: true; name: string } | { ok: false; reason: 'unknown' | 'invalid'; name: string };
@@ -15,7 +29,7 @@ export type AgentName =
  * | any other controller | its name |
  * | none | the pod's own name; unknown while a generateName is still open |
  */
-export function agentNameOf(metadata: PodMetadata, annotated: string | undefined): AgentName {
+export function agentNameOf(metadata: NamedPod, annotated: string | undefined): AgentName {
   const owner = metadata.ownerReferences?.find((reference) => reference.controller === true);
   const name =
     annotated ?? (owner ? workloadName(owner, metadata.labels?.['pod-template-hash']) : metadata.name);
@@ -23,7 +37,7 @@ export function agentNameOf(metadata: PodMetadata, annotated: string | undefined
   return isDnsLabel(name) ? { ok: true, name } : { ok: false, reason: 'invalid', name };
 }
 
-function workloadName(owner: OwnerReference, templateHash: string | undefined): string {
+function workloadName(owner: PodOwner, templateHash: string | undefined): string {
   if (owner.kind === 'ReplicaSet' && templateHash && owner.name.endsWith(`-${templateHash}`))
     return owner.name.slice(0, -templateHash.length - 1);
   if (owner.kind === 'Job') return owner.name.replace(/-\d{8,}$/, '');

@@ -17,13 +17,15 @@ import type { InjectionSettings } from './settings.ts';
 /** Every code of a pod that is let through as it is, and when; the reference page is generated from this table. */
 export const SKIP_SUMMARIES = {
   'not-opted-in': '`platform.io/inject` is absent or `"false"`; other annotations are not even read',
+  'namespace-excluded':
+    'the pod is in `kube-system`, in the namespace of the release, or in one of the chart value `webhook.excludedNamespaces`: the injector is not even asked',
   'mirror-pod': 'the pod mirrors a static pod of a node (`kubernetes.io/config.mirror`), and runs already',
 } as const;
 
 export type SkipCode = keyof typeof SKIP_SUMMARIES;
 
 export type Decision =
-  | { action: 'skip'; code: SkipCode }
+  | { action: 'skip'; code: Exclude<SkipCode, 'namespace-excluded'> }
   /** Every reason, not the first alone. */
   | { action: 'refuse'; refusals: Refusal[] }
   | { action: 'inject'; plan: InjectionPlan; warnings: string[] };

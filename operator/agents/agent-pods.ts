@@ -1,14 +1,10 @@
-import { AGENT_LABEL, CA_ANNOTATION, isDnsLabel, SIDECAR_CONTAINER } from '../../core/injection/names.ts';
+import { optsIn } from '../../core/injection/drift.ts';
+import { CA_ANNOTATION, SIDECAR_CONTAINER } from '../../core/injection/names.ts';
 import { sameJson } from '../../kube/merge-patch.ts';
-import { keyText } from '../../kube/resources.ts';
 import type { Container, Pod, PodContainers } from '../../kube/types.ts';
 
-/** The key of the AgentObservation that a pod belongs to, or null for a pod that is no agent's. */
-export function agentKeyOf(pod: Pod): string | null {
-  const name = pod.metadata.labels?.[AGENT_LABEL];
-  if (name === undefined || !isDnsLabel(name) || pod.metadata.namespace === undefined) return null;
-  return keyText({ namespace: pod.metadata.namespace, name });
-}
+/** On pods that are static pods of a node, as the kubelet shows them. */
+export const MIRROR_ANNOTATION = 'kubernetes.io/config.mirror';
 
 export function hasSidecar(containers: PodContainers | undefined): boolean {
   return containersOf(containers).some((container) => container.name === SIDECAR_CONTAINER);
@@ -30,19 +26,27 @@ export function isLive(pod: Pod): boolean {
   return !hasEnded(pod) && pod.metadata.deletionTimestamp === undefined;
 }
 
-/** What the cache keeps of a pod. */
-export function keepPod(pod: Pod): Pod {
-  const { metadata, spec, status } = pod;
+/** What the cache keeps of a pod without the agent label, of which only metadata is read: nothing unless it opts in. */
+export function keepOptedIn({ metadata }: Pod): Pod | null {
+  return optsIn(metadata.annotations ?? {}) ? { metadata: keepMetadata(metadata) } : null;
+}
+
+function keepMetadata(metadata: Pod['metadata']): Pod['metadata'] {
   const { name, namespace, uid, resourceVersion, deletionTimestamp, labels, ownerReferences } = metadata;
   const annotations = Object.entries(metadata.annotations ?? {}).filter(
-    ([key]) => key.startsWith('platform.io/') && key !== CA_ANNOTATION,
+    ([key]) => (key.startsWith('platform.io/') && key !== CA_ANNOTATION) || key === MIRROR_ANNOTATION,
   );
   return {
-    metadata: {
-      name,
-      ...given({ namespace, uid, resourceVersion, deletionTimestamp, labels, ownerReferences }),
-      annotations: Object.fromEntries(annotations),
-    },
+    name,
+    ...given({ namespace, uid, resourceVersion, deletionTimestamp, labels, ownerReferences }),
+    annotations: Object.fromEntries(annotations),
+  };
+}
+
+/** What the cache keeps of a pod with the agent label. */
+export function keepPod({ metadata, spec, status }: Pod): Pod {
+  return {
+    metadata: keepMetadata(metadata),
     spec: {
       containers: (spec?.containers ?? []).map(keepContainer),
       initContainers: (spec?.initContainers ?? []).map(keepContainer),

@@ -1,11 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 import type { AgentObservation, Condition } from '../../core/observation/observation.ts';
 import type { Pod, Workload } from '../../kube/types.ts';
-import { agentKeyOf, hasEnded, hasSidecar, isLive, isSamePod, keepPod } from './agent-pods.ts';
+import { hasEnded, hasSidecar, isLive, isSamePod, keepOptedIn, keepPod } from './agent-pods.ts';
 import { notesOf } from './changes.ts';
 import { ownConditions } from './conditions.ts';
 import { agentWorkloadFirst, desiredObservation, isAsDesired } from './desired.ts';
-import { activityOf, wantsSidecar } from './workload-state.ts';
+import { activityOf, agentNameIn, wantsSidecar } from './workload-state.ts';
 
 const SIDECAR = { name: 'platform-sidecar', restartPolicy: 'Always' };
 
@@ -18,15 +18,6 @@ function podOf(name: string, change: Partial<Pod> = {}): Pod {
 }
 
 describe('a pod', () => {
-  test.each([
-    [{ 'platform.io/agent': 'x' }, 'n/x'],
-    [{}, null],
-    [{ 'platform.io/agent': '' }, null],
-    [{ 'platform.io/agent': 'Not_A_Label' }, null],
-  ])('with the labels %j belongs to the agent %j', (labels, key) => {
-    expect(agentKeyOf({ metadata: { name: 'p', namespace: 'n', labels } })).toBe(key);
-  });
-
   test.each<[string, Pod['spec'], boolean]>([
     ['as a native sidecar', { initContainers: [SIDECAR], containers: [] }, true],
     ['as a plain container', { containers: [{ name: 'platform-sidecar' }] }, true],
@@ -87,6 +78,18 @@ describe('a pod', () => {
     });
   });
 
+  test('without the label is kept when it opts in, and only its metadata', () => {
+    const metadata = { name: 'p', namespace: 'n', uid: 'u', resourceVersion: '1' };
+    const opted = { 'platform.io/inject': 'true', 'kubernetes.io/config.mirror': 'm' };
+    expect(keepOptedIn({ metadata: { ...metadata, annotations: { ...opted, other: 'x' } } })).toEqual({
+      metadata: { ...metadata, annotations: opted },
+    });
+    expect(
+      keepOptedIn({ metadata: { ...metadata, annotations: { 'platform.io/inject': 'false' } } }),
+    ).toBeNull();
+    expect(keepOptedIn({ metadata })).toBeNull();
+  });
+
   test('is the same when only its version has changed', () => {
     const pod = keepPod(podOf('p'));
     const metadata = { ...pod.metadata, resourceVersion: '2' };
@@ -134,10 +137,29 @@ describe('a workload without live pods', () => {
   });
 });
 
+describe('the agent name of the pods that a workload would make', () => {
+  const named = (annotations: Record<string, string>, labels: Record<string, string> = {}) => ({
+    template: { metadata: { annotations: { 'platform.io/inject': 'true', ...annotations }, labels } },
+  });
+  test.each<[string, string, Workload['spec'], string | null]>([
+    ['Deployment', 'x', named({}), 'x'],
+    ['Deployment', 'x', named({ 'platform.io/agent-name': 'y' }), 'y'],
+    ['Deployment', 'x', named({ 'platform.io/agent-name': 'Not_A_Label' }), null],
+    ['Deployment', 'x', named({}, { 'platform.io/agent': 'z' }), 'z'],
+    ['ReplicaSet', 'x-5d9f', named({}, { 'pod-template-hash': '5d9f' }), 'x'],
+    ['ReplicaSet', 'x-5d9f', named({}), 'x-5d9f'],
+    ['CronJob', 'x', { jobTemplate: { spec: named({}) } }, 'x'],
+    ['Job', 'x-29388720', named({}), 'x'],
+    ['Pod', 'x', undefined, null],
+  ])('%s %s with %j: %j', (kind, name, spec, expected) => {
+    expect(agentNameIn(kind, { metadata: { name }, ...(spec ? { spec } : {}) })).toBe(expected);
+  });
+});
+
 describe('the conditions of the operator', () => {
   const AT = new Date('2026-11-21T12:00:00.500Z');
   const workload = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'x', uid: '1' };
-  const sighting = { pods: [podOf('a')], workloads: [workload], services: [] };
+  const sighting = { pods: [podOf('a')], workloads: [workload], services: [], installed: null };
   const shown = (conditions: Condition[]) =>
     conditions.map(({ type, status, reason }) => `${type}=${status} ${reason}`);
 
@@ -155,7 +177,7 @@ describe('the conditions of the operator', () => {
     expect(injected).toMatchObject({
       status: 'False',
       reason: 'SidecarMissing',
-      message: '1 of 2 pods run without the sidecar, such as b',
+      message: '1 of 2 pods run without the sidecar, such as b; restart the workload',
     });
   });
 
@@ -264,6 +286,31 @@ describe('Events about an observation', () => {
     ],
   ])('tell of %s', (_, expected, before, after) => {
     expect(shown(before, after)).toEqual(expected);
+  });
+
+  const injected = (status: Condition['status']): AgentObservation => {
+    const told = { message: `${status} it is`, reason: 'R', lastTransitionTime: '2026-11-21T00:00:00Z' };
+    const owner = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'd', uid: 'o' };
+    const made = observation({ phase: 'Pending', conditions: [{ type: 'Injected', status, ...told }] });
+    return { ...made, metadata: { ...made.metadata, resourceVersion: '7', ownerReferences: [owner] } };
+  };
+  test.each<[Condition['status'], Condition['status'], string[]]>([
+    ['True', 'False', ['Warning SidecarMissing False it is']],
+    [
+      'False',
+      'True',
+      ['Normal Injected its pods run with the sidecar; AgentObservation x shows what it finds'],
+    ],
+    ['False', 'False', []],
+  ])('tell the owner when Injected goes from %s to %s', (from, to, expected) => {
+    const notes = notesOf(injected(from), injected(to));
+    expect(notes.map(({ type, reason, note }) => `${type} ${reason} ${note}`)).toEqual(expected);
+    for (const note of notes)
+      expect(note).toMatchObject({ regarding: { kind: 'Deployment', uid: 'o' }, occurrence: 'u/7' });
+  });
+
+  test('leave the first verdict to who makes the observation', () => {
+    expect(notesOf({ ...injected('True'), status: { phase: 'Pending' } }, injected('False'))).toEqual([]);
   });
 
   test('point at the very object', () => {

@@ -1,11 +1,36 @@
-import type { AgentObservation, Phase } from '../../core/observation/observation.ts';
+import type { AgentObservation, Condition, Phase } from '../../core/observation/observation.ts';
 import type { EventNote } from '../../kube/events.ts';
 
-/** What is worth an Event in the step from one state of an observation to the next. */
+/** What is worth an Event in the step from one state of an observation to the next; every replica sees the same step. */
 export function notesOf(before: AgentObservation, after: AgentObservation): EventNote[] {
-  return [phaseNote(before, after), gradeNote(before, after)]
+  const ofBoth = [phaseNote(before, after), gradeNote(before, after)]
     .filter((note) => note !== null)
     .flatMap((note) => [note, ...ownerNotes(after, { ...note, reason: `Agent${note.reason}` })]);
+  const occurrence = `${after.metadata.uid}/${after.metadata.resourceVersion}`;
+  return [...ofBoth, ...injectionNotes(before, after)].map((note) => ({ ...note, occurrence }));
+}
+
+type Told = Pick<Condition, 'status' | 'message'>;
+
+/** How injection stands, for the owner. The message of a condition says what is missing, and an example. */
+export function injectionNote({ status, message }: Told, agent: string): Omit<EventNote, 'regarding'> {
+  return status === 'True'
+    ? {
+        type: 'Normal',
+        action: 'Inject',
+        reason: 'Injected',
+        note: `its pods run with the sidecar; AgentObservation ${agent} shows what it finds`,
+      }
+    : { type: 'Warning', action: 'Inject', reason: 'SidecarMissing', note: message };
+}
+
+/** The first verdict is told where the observation is made. */
+function injectionNotes(before: AgentObservation, after: AgentObservation): EventNote[] {
+  const [from, to] = [before, after].map(({ status }) =>
+    status?.conditions?.find((condition) => condition.type === 'Injected'),
+  );
+  if (from === undefined || to === undefined || from.status === to.status) return [];
+  return ownerNotes(after, injectionNote(to, after.metadata.name));
 }
 
 /** The same for the workload that the observation belongs to, where people look first; none for an agent elsewhere. */

@@ -4,19 +4,24 @@ import { nextChangeAt } from '../../core/observation/next-change.ts';
 import type { AgentObservation } from '../../core/observation/observation.ts';
 import { statusOf } from '../../core/observation/status-of.ts';
 import { sameJson } from '../../kube/merge-patch.ts';
+import type { EventNote } from '../../kube/events.ts';
 import type { Change } from '../../kube/informer.ts';
 import { keyText } from '../../kube/resources.ts';
 import type { Pod, Service } from '../../kube/types.ts';
 import { createWorkQueue, type Again, type WorkObserver, type WorkQueue } from '../../kube/work-queue.ts';
-import { agentKeyOf, isSamePod } from './agent-pods.ts';
+import { isSamePod } from './agent-pods.ts';
 import { notesOf } from './changes.ts';
+import { claimOf } from './claim.ts';
 import { OWN_CONDITIONS } from './conditions.ts';
 import { reconcileAgent, type ReconcileContext } from './reconcile-agent.ts';
 import { selects } from './routing.ts';
+import { tellUnseen } from './unseen.ts';
 
-export interface ControllerContext extends ReconcileContext {
+export interface ControllerContext extends Omit<ReconcileContext, 'wrote'> {
   observe: WorkObserver;
+  /** With the agent's label, or opted in without it. */
   allPods(): Pod[];
+  podAt(key: string): Pod | undefined;
   allObservations(): AgentObservation[];
 }
 
@@ -38,7 +43,13 @@ interface Queues {
   agents: WorkQueue;
   /** Looks, without asking the API server, whether time alone has changed a status. */
   aging: WorkQueue;
+  /** Pods that opt in and are nobody's. */
+  unseen: WorkQueue;
 }
+
+/** An Event that another leader had no time to tell is told by the next one, if it is not older than this. */
+const MISSED_MS = 60_000;
+const MISSED_NOTES = 1_000;
 
 export function createAgentController(context: ControllerContext): AgentController {
   return new Controller(context);
@@ -48,6 +59,10 @@ class Controller implements AgentController {
   readonly #context: ControllerContext;
   /** Null while another replica leads: what changes then is seen when this one begins. */
   #queues: Queues | null = null;
+  /** What was seen lately while another replica led; it may have died before it told. */
+  #missed: { atMs: number; note: EventNote }[] = [];
+  /** By key: the version that this process stored last. */
+  readonly #wrote = new Map<string, string | undefined>();
 
   constructor(context: ControllerContext) {
     this.#context = context;
@@ -59,11 +74,12 @@ class Controller implements AgentController {
   }
 
   observationChanged(change: Change<AgentObservation>): void {
+    if (change.type === 'modified') this.#tell(notesOf(change.before, change.object));
     if (this.#queues === null) return;
     const key = keyText(change.object.metadata);
-    if (change.type === 'modified')
-      for (const note of notesOf(change.before, change.object)) this.#context.events.record(note);
-    if (change.type === 'deleted' || needsLook(change, this.#context.podsOf(key)))
+    const isOwn = this.#wrote.get(key) === change.object.metadata.resourceVersion;
+    if (change.type === 'deleted') this.#wrote.delete(key);
+    if (change.type === 'deleted' || needsLook(change, { pods: this.#context.podsOf(key), isOwn }))
       this.#queues.agents.add(key);
     else this.#queues.aging.add(key);
   }
@@ -81,7 +97,9 @@ class Controller implements AgentController {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { agents, aging } = (this.#queues = this.#createQueues());
+    const { agents, aging, unseen } = (this.#queues = this.#createQueues());
+    const missed = this.#missed.splice(0);
+    this.#tell(missed.filter(({ atMs }) => this.#isRecent(atMs)).map(({ note }) => note));
     for (const pod of this.#context.allPods()) this.#addAgentOf(pod);
     for (const observation of this.#context.allObservations()) {
       agents.add(keyText(observation.metadata));
@@ -89,33 +107,43 @@ class Controller implements AgentController {
     }
     agents.start();
     aging.start();
+    unseen.start();
     if (!signal.aborted) await once(signal, 'abort');
     this.#queues = null;
-    await Promise.all([agents.close(), aging.close()]);
+    await Promise.all([agents, aging, unseen].map((queue) => queue.close()));
   }
 
   #addAgentOf(pod: Pod): void {
-    const key = agentKeyOf(pod);
-    if (key !== null) this.#queues?.agents.addAfter(key, GATHER_MS);
+    const claim = claimOf(pod, this.#context.excludedNamespaces);
+    if (claim?.kind === 'agent') this.#queues?.agents.addAfter(claim.key, GATHER_MS);
+    if (claim?.kind === 'unseen') this.#queues?.unseen.addAfter(keyText(pod.metadata), GATHER_MS);
+  }
+
+  #tell(notes: readonly EventNote[]): void {
+    if (this.#queues !== null) {
+      for (const note of notes) this.#context.events.record(note);
+      return;
+    }
+    const atMs = this.#context.clock.monotonicMs();
+    const recent = this.#missed.filter((each) => this.#isRecent(each.atMs));
+    this.#missed = [...recent, ...notes.map((note) => ({ atMs, note }))].slice(-MISSED_NOTES);
+  }
+
+  #isRecent(atMs: number): boolean {
+    return this.#context.clock.monotonicMs() - atMs <= MISSED_MS;
   }
 
   #createQueues(): Queues {
     const { logger, clock, observe } = this.#context;
-    const agents = createWorkQueue({
-      name: 'agents',
-      work: (key) => reconcileAgent(this.#context, key),
-      logger,
-      clock,
-      observe,
-    });
-    const aging = createWorkQueue({
-      name: 'aging',
-      work: (key) => Promise.resolve(this.#lookAtAge(key, agents)),
-      logger,
-      clock,
-      observe,
-    });
-    return { agents, aging };
+    const wrote = ({ metadata }: AgentObservation) =>
+      void this.#wrote.set(keyText(metadata), metadata.resourceVersion);
+    const context = { ...this.#context, wrote };
+    const queue = (name: keyof Queues, work: (key: string) => Promise<Again | undefined>) =>
+      createWorkQueue({ name, work, logger, clock, observe });
+    const agents = queue('agents', (key) => reconcileAgent(context, key));
+    const aging = queue('aging', (key) => Promise.resolve(this.#lookAtAge(key, agents)));
+    const unseen = queue('unseen', (key) => tellUnseen(context, key));
+    return { agents, aging, unseen };
   }
 
   #lookAtAge(key: string, agents: WorkQueue): Again | undefined {
@@ -143,12 +171,12 @@ function ageOf(observation: AgentObservation, now: Date): { isDue: boolean; agai
 }
 
 /**
- * Heartbeats change a status all the time and ask nothing of this process; what does: a change of metadata or spec, a
- * condition of ours that somebody took away, an instance whose pod is not there.
+ * Heartbeats change a status all the time and ask nothing of this process; what does: a change of metadata or spec,
+ * a condition of ours, or the drift, that somebody else has changed, an instance whose pod is not there.
  */
 function needsLook(
   change: Exclude<Change<AgentObservation>, { type: 'deleted' }>,
-  pods: readonly Pod[],
+  { pods, isOwn }: { pods: readonly Pod[]; isOwn: boolean },
 ): boolean {
   if (change.type === 'added') return true;
   const { before, object } = change;
@@ -160,10 +188,15 @@ function needsLook(
     metadata.annotations,
   ];
   if (!sameJson(fixed(before), fixed(object))) return true;
-  const types = object.status?.conditions?.map((condition) => condition.type) ?? [];
-  if (!OWN_CONDITIONS.every((type) => types.includes(type))) return true;
+  if (!isOwn && !sameJson(ownPart(before), ownPart(object))) return true;
   const uids = new Set(pods.map((pod) => pod.metadata.uid));
   return (object.status?.instances ?? []).some(
     (instance) => instance.uid !== undefined && !uids.has(instance.uid),
   );
+}
+
+/** What of a status this process alone writes. */
+function ownPart({ status }: AgentObservation): unknown {
+  const conditions = OWN_CONDITIONS.map((type) => status?.conditions?.find((each) => each.type === type));
+  return [conditions, status?.drift];
 }

@@ -1,30 +1,30 @@
-import { contextOf } from '../../core/observation/context-of.ts';
-import type {
-  AgentObservation,
-  InstanceStatus,
-  ObservationStatus,
-} from '../../core/observation/observation.ts';
-import { statusOf, withoutGone, type ObservationContext } from '../../core/observation/status-of.ts';
+import type { Installed } from '../../core/injection/drift.ts';
+import type { AgentObservation, ObservationStatus } from '../../core/observation/observation.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import { sameJson } from '../../kube/merge-patch.ts';
 import { deleteObject, expectOk } from '../../kube/objects.ts';
-import { AGENT_OBSERVATIONS, parseKey, type ObjectKey } from '../../kube/resources.ts';
+import { AGENT_OBSERVATIONS, parseKey } from '../../kube/resources.ts';
 import { applyObject } from '../../kube/server-side-apply.ts';
 import type { StatusWriter } from '../../kube/status-writer.ts';
 import type { Pod, Service } from '../../kube/types.ts';
 import type { Again } from '../../kube/work-queue.ts';
-import { hasEnded, hasSidecar, isLive } from './agent-pods.ts';
-import { ownerNotes, regarding } from './changes.ts';
+import { hasEnded, isLive } from './agent-pods.ts';
+import { age } from './age.ts';
+import { announceNew, announceTaken } from './announce.ts';
+import { makesAgent } from './claim.ts';
 import { OWN_CONDITIONS, ownConditions, type Sighting } from './conditions.ts';
 import { agentWorkloadFirst, desiredObservation, isAsDesired } from './desired.ts';
-import { createOwnerReader, type OwnerReader, type WorkloadRef } from './owner-chain.ts';
-import { activityOf, wantsSidecar } from './workload-state.ts';
+import { driftIn } from './drift.ts';
+import { createOwnerReader, type OwnerReader, type WorkloadAnswer, type WorkloadRef } from './owner-chain.ts';
+import { activityOf, agentNameIn, wantsSidecar } from './workload-state.ts';
 
 /** The manager of what this process applies. */
 export const FIELD_MANAGER = 'platform-operator';
+/** What somebody else has written into a field of this process must not keep it from its work. */
+const APPLY = { fieldManager: FIELD_MANAGER, force: true };
 
 export interface ReconcileContext {
   client: KubeClient;
@@ -33,9 +33,15 @@ export interface ReconcileContext {
   events: EventRecorder;
   statusWriter: StatusWriter<AgentObservation, ObservationStatus>;
   observationAt(key: string): AgentObservation | undefined;
-  /** Pods with the agent's label, ended and leaving ones too. */
+  /** What pods that are made now get; null: not known here. */
+  installed: Installed | null;
+  /** The injector leaves these out. */
+  excludedNamespaces: readonly string[];
+  /** Pods of the agent, by label or by the name that injection would give them; ended and leaving ones too. */
   podsOf(key: string): Pod[];
   servicesIn(namespace: string): Service[];
+  /** This process stored the object; what the watch says of this version is no news. */
+  wrote(observation: AgentObservation): void;
 }
 
 /** Owners are being deleted, and their pods or the observation will follow within this time. */
@@ -49,13 +55,19 @@ type Found = Awaited<ReturnType<typeof workloadsOf>>;
 /** Brings the AgentObservation of one agent to what its pods and its workload say. Works on any state, so that a missed event heals. */
 export async function reconcileAgent(context: ReconcileContext, key: string): Promise<Again | undefined> {
   const observation = context.observationAt(key);
-  // The control plane keeps these.
-  if (observation?.spec.source === 'remote') return undefined;
   if (observation?.metadata.deletionTimestamp) return { againInMs: GOING_AGAIN_MS };
-  const labelled = context.podsOf(key).filter(isLive);
+  const pods = context.podsOf(key).filter(isLive);
   const owners = createOwnerReader(context.client);
-  const found = await workloadsOf(labelled, owners);
-  if (found.workloads.length > 0) return reconcileSeen(context, key, { labelled, found });
+  const found = await workloadsOf(
+    pods.filter((pod) => makesAgent(pod, context.excludedNamespaces)),
+    owners,
+  );
+  // The control plane keeps these.
+  if (observation?.spec.source === 'remote') {
+    for (const workload of found.workloads) announceTaken(context.events, observation, workload);
+    return undefined;
+  }
+  if (found.workloads.length > 0) return reconcileSeen(context, key, { pods, found });
   // Between the deletion of an owner and what follows from it: pods go too, or are orphaned and become somebody else's.
   if (found.going) return { againInMs: GOING_AGAIN_MS };
   return observation ? reconcileUnseen(context, key, { observation, owners }) : undefined;
@@ -65,31 +77,31 @@ async function workloadsOf(
   pods: readonly Pod[],
   owners: OwnerReader,
 ): Promise<{ workloads: WorkloadRef[]; going: boolean }> {
-  const answers = await Promise.all(
-    pods.filter((pod) => hasSidecar(pod.spec)).map((pod) => owners.ownerOf(pod)),
-  );
+  const answers = await Promise.all(pods.map((pod) => owners.ownerOf(pod)));
   return {
     workloads: answers.flatMap((answer) => (answer.state === 'found' ? [answer.workload] : [])),
     going: answers.some((answer) => answer.state === 'going'),
   };
 }
 
-/** There are live pods with a sidecar: the observation exists, is theirs, and says what is seen. */
+/** There are live pods with a sidecar, or that should have one: the observation exists, is theirs, and says what is seen. */
 async function reconcileSeen(
   context: ReconcileContext,
   key: string,
-  { labelled, found }: { labelled: Pod[]; found: Found },
+  { pods, found }: { pods: Pod[]; found: Found },
 ): Promise<Again> {
   const known = context.observationAt(key);
   const { namespace = '', name } = parseKey(key);
   const workloads = agentWorkloadFirst(found.workloads, known);
   const [workload] = workloads;
   if (!workload) return { againInMs: RESYNC_MS };
-  const desired = desiredObservation({ namespace, name }, workload, labelled);
-  const observation = known && isAsDesired(known, desired) ? known : await apply(context, desired, known);
-  const services = context.servicesIn(namespace);
-  await applyConditions(context, observation, { pods: labelled, workloads, services });
-  await age(context, key, observation, 'running');
+  const desired = desiredObservation({ namespace, name }, workload, pods);
+  const { installed } = context;
+  const sighting = { pods, workloads, services: context.servicesIn(namespace), installed };
+  const observation =
+    known && isAsDesired(known, desired) ? known : await apply(context, desired, { known, sighting });
+  await applyConditions(context, observation, sighting);
+  await age(context, key, observation, { activity: 'running', drift: driftIn(pods, installed) });
   return { againInMs: found.going ? GOING_AGAIN_MS : RESYNC_MS };
 }
 
@@ -103,27 +115,39 @@ async function reconcileUnseen(
   if (!agentRef) return undefined;
   const answer = await owners.read(agentRef, observation.metadata.namespace);
   if (answer.state === 'unreadable') {
-    await age(context, key, observation, 'running');
+    await age(context, key, observation, { activity: 'running' });
     return { againInMs: RESYNC_MS };
   }
   const leaving = context.podsOf(key).some((pod) => !hasEnded(pod));
-  if (answer.state === 'gone' || (!wantsSidecar(answer.object) && !leaving)) {
-    const why = answer.state === 'gone' ? 'is gone' : 'no longer wants a sidecar';
+  const why = whyLost(observation, answer);
+  if (answer.state === 'gone' || (why !== null && !leaving)) {
     await remove(context, observation, `${agentRef.kind} ${agentRef.name} ${why}`);
     return undefined;
   }
-  await age(context, key, observation, activityOf(agentRef.kind, answer.object));
+  await age(context, key, observation, { activity: activityOf(agentRef.kind, answer.object) });
   return { againInMs: IDLE_RESYNC_MS };
+}
+
+/** Why no pod of this agent will come any more; null: one may. */
+function whyLost(
+  { metadata, spec }: AgentObservation,
+  answer: Exclude<WorkloadAnswer, { state: 'unreadable' }>,
+): string | null {
+  if (answer.state === 'gone') return 'is gone';
+  if (!wantsSidecar(answer.object)) return 'no longer wants a sidecar';
+  const name = agentNameIn(spec.agentRef?.kind ?? '', answer.object);
+  return name === null || name === metadata.name ? null : `has the agent name ${name}`;
 }
 
 async function apply(
   context: ReconcileContext,
   desired: ReturnType<typeof desiredObservation>,
-  known: AgentObservation | undefined,
+  { known, sighting }: { known: AgentObservation | undefined; sighting: Sighting },
 ): Promise<AgentObservation> {
   const { client, events, logger } = context;
-  const answer = await applyObject(client, AGENT_OBSERVATIONS, desired, { fieldManager: FIELD_MANAGER });
+  const answer = await applyObject(client, AGENT_OBSERVATIONS, desired, APPLY);
   const observation = expectOk(answer);
+  context.wrote(observation);
   const { kind, name } = desired.spec.agentRef ?? {};
   const { namespace, name: agent } = desired.metadata;
   logger.info(known ? 'follows the agent to its workload' : 'observes', {
@@ -132,14 +156,7 @@ async function apply(
     kind,
     workload: name,
   });
-  if (answer.ok && answer.status === 201) {
-    const normal = { type: 'Normal' as const, action: 'Create' };
-    const note = `observes ${kind} ${name}, which runs with the sidecar`;
-    events.record({ ...normal, regarding: regarding(observation), reason: 'Observed', note });
-    const injected = `its pods run with the sidecar; AgentObservation ${agent} shows what it finds`;
-    for (const each of ownerNotes(observation, { ...normal, reason: 'Injected', note: injected }))
-      events.record(each);
-  }
+  if (answer.ok && answer.status === 201) announceNew(events, observation, sighting);
   return observation;
 }
 
@@ -153,51 +170,19 @@ async function applyConditions(
   const conditions = ownConditions(sighting, known, context.clock.now());
   const unchanged = conditions.every((condition) => known.some((each) => sameJson(each, condition)));
   if (unchanged) return;
-  expectOk(
-    await applyObject(
-      context.client,
-      AGENT_OBSERVATIONS,
-      { metadata: { name, namespace }, status: { conditions } },
-      { fieldManager: FIELD_MANAGER, subresource: 'status' },
-    ),
+  const answer = await applyObject(
+    context.client,
+    AGENT_OBSERVATIONS,
+    { metadata: { name, namespace }, status: { conditions } },
+    { ...APPLY, subresource: 'status' },
   );
+  context.wrote(expectOk(answer));
 }
 
 const isOwn = (type: string): boolean => (OWN_CONDITIONS as readonly string[]).includes(type);
 
-/** What time, and pods that are gone, do to a status; nothing is sent where nothing changes. */
-async function age(
-  context: ReconcileContext,
-  key: string,
-  observation: AgentObservation,
-  activity: Required<ObservationContext>['activity'],
-): Promise<void> {
-  const at = context.clock.now();
-  const pods = context.podsOf(key);
-  const isThere = (instance: InstanceStatus): boolean =>
-    pods.some(
-      (pod) =>
-        pod.metadata.name === instance.name &&
-        !hasEnded(pod) &&
-        (instance.uid === undefined || pod.metadata.uid === instance.uid),
-    );
-  const update = (current: AgentObservation): ObservationStatus =>
-    statusOf(
-      withoutGone(current.status ?? { phase: 'Pending' }, isThere, at),
-      at,
-      contextOf(current, activity),
-    );
-  // A copy that is behind the API server comes by again with its next watch event.
-  if (sameJson(update(observation), observation.status)) return;
-  await context.statusWriter.write(objectKeyOf(observation), update);
-}
-
 async function remove(context: ReconcileContext, observation: AgentObservation, why: string): Promise<void> {
   const { name, namespace, uid } = observation.metadata;
-  if (await deleteObject(context.client, AGENT_OBSERVATIONS, objectKeyOf(observation), uid))
+  if (await deleteObject(context.client, AGENT_OBSERVATIONS, { namespace, name }, uid))
     context.logger.info('removes an observation', { namespace, agent: name, why });
-}
-
-function objectKeyOf({ metadata: { name, namespace } }: AgentObservation): ObjectKey {
-  return { name, namespace };
 }

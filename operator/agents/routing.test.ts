@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Pod, Service } from '../../kube/types.ts';
-import { routed } from './routing.ts';
+import { verdictOf } from '../../core/observation/verdict.ts';
+import { ROUTED } from './routing.ts';
 
 const INJECTED = {
   version: '1',
@@ -40,7 +41,8 @@ const service = (name: string, spec: Service['spec'], namespace = 'n'): Service 
   spec: { selector: { app: 'x' }, ...spec },
 });
 
-const verdictOf = (...services: Service[]) => {
+const routed = (pods: Pod[], services: Service[]) => verdictOf(ROUTED, { pods, services });
+const briefOf = (...services: Service[]) => {
   const { status, reason } = routed([pod], services);
   return `${status} ${reason}`;
 };
@@ -83,11 +85,11 @@ describe('Routed', () => {
       'Unknown NoService',
     ],
   ])('with a Service that targets %s', (_, spec, expected) => {
-    expect(verdictOf(service('front', spec))).toBe(expected);
+    expect(briefOf(service('front', spec))).toBe(expected);
   });
 
   test('with a Service of another namespace', () => {
-    expect(verdictOf(service('front', { ports: [{ port: 8000 }] }, 'm'))).toBe('Unknown NoService');
+    expect(briefOf(service('front', { ports: [{ port: 8000 }] }, 'm'))).toBe('Unknown NoService');
   });
 
   test('names the Services, always in the same order', () => {

@@ -1,36 +1,62 @@
 import { parseInjected } from '../../core/injection/injected.ts';
 import { PROXY_PORT } from '../../core/injection/names.ts';
-import type { Condition } from '../../core/observation/observation.ts';
+import { always, type ConditionTable } from '../../core/observation/verdict.ts';
 import type { Pod, Service, ServicePort } from '../../kube/types.ts';
 import { containersOf } from './agent-pods.ts';
 
-export type Verdict = Pick<Condition, 'status' | 'reason' | 'message'>;
+/** Where a Service sends what it gets for the agent's pods. */
+interface Ways {
+  /** One sentence a Service, sorted. */
+  past: string[];
+  through: string[];
+}
+
+interface Seen {
+  pods: readonly Pod[];
+  services: readonly Service[];
+}
 
 /** Do the Services that select the agent's pods send their traffic through the sidecar? */
-export function routed(pods: readonly Pod[], services: readonly Service[]): Verdict {
-  const bypassing: string[] = [];
-  const through: string[] = [];
+export const ROUTED: ConditionTable<Seen> = {
+  type: 'Routed',
+  meaning: 'the Services that lead to the agent go through the sidecar',
+  rows: [
+    {
+      status: 'False',
+      reason: 'ServiceBypassesSidecar',
+      when: "a Service targets the agent's own port; the message names each",
+      holds: (seen) => waysOf(seen).past.length > 0,
+      message: (seen) =>
+        `${waysOf(seen).past.join('; ')}: past the sidecar; target the agent's port by its name, or ${PROXY_PORT}`,
+    },
+    {
+      status: 'True',
+      reason: 'ThroughSidecar',
+      when: 'Services lead to the port of the sidecar, and none past it',
+      holds: (seen) => waysOf(seen).through.length > 0,
+      message: (seen) => `through the sidecar: ${waysOf(seen).through.join(', ')}`,
+    },
+    {
+      status: 'Unknown',
+      reason: 'NoService',
+      when: 'no Service leads to either port',
+      holds: always,
+      message: () => "no Service sends traffic to the agent's port",
+    },
+  ],
+};
+
+function waysOf({ pods, services }: Seen): Ways {
+  const ways: Ways = { past: [], through: [] };
   for (const service of services) {
     const selected = pods.filter((pod) => selects(service, pod));
     const targets = selected.flatMap((pod) => targetsOf(service, pod));
     const past = targets.find((target) => target.goes === 'past');
-    if (past) bypassing.push(`Service ${service.metadata.name} port ${past.port} targets ${past.target}`);
-    else if (targets.some((target) => target.goes === 'through')) through.push(service.metadata.name);
+    const name = `Service ${service.metadata.name}`;
+    if (past) ways.past.push(`${name} port ${past.port} targets ${past.target}`);
+    else if (targets.some((target) => target.goes === 'through')) ways.through.push(name);
   }
-  if (bypassing.length > 0)
-    return {
-      status: 'False',
-      reason: 'ServiceBypassesSidecar',
-      message: `${bypassing.sort().join('; ')}: past the sidecar; target the agent's port by its name, or ${PROXY_PORT}`,
-    };
-  if (through.length > 0) {
-    const message = `through the sidecar: ${through
-      .sort()
-      .map((name) => `Service ${name}`)
-      .join(', ')}`;
-    return { status: 'True', reason: 'ThroughSidecar', message };
-  }
-  return { status: 'Unknown', reason: 'NoService', message: "no Service sends traffic to the agent's port" };
+  return { past: ways.past.sort(), through: ways.through.sort() };
 }
 
 /** An empty selector selects nothing: such a Service has endpoints of its own. */

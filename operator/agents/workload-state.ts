@@ -1,9 +1,10 @@
+import { agentNameOf } from '../../core/injection/agent-name.ts';
 import { ANNOTATIONS } from '../../core/injection/annotations.ts';
-import type { ObservationContext } from '../../core/observation/status-of.ts';
-import type { Workload } from '../../kube/types.ts';
+import { optsIn } from '../../core/injection/drift.ts';
+import { AGENT_LABEL } from '../../core/injection/names.ts';
+import type { Activity } from '../../core/observation/activity.ts';
+import type { PodTemplate, Workload } from '../../kube/types.ts';
 import { hasSidecar } from './agent-pods.ts';
-
-type Activity = Required<ObservationContext>['activity'];
 
 /**
  * Why a workload has no live pod, where that is no alarm.
@@ -39,9 +40,31 @@ function hasJobEnded(job: Workload): boolean {
 
 /** Whether the pods that this workload would make have a sidecar: by opting in, or in the template itself. */
 export function wantsSidecar(workload: Workload): boolean {
-  const template = workload.spec?.template ?? workload.spec?.jobTemplate?.spec?.template;
+  const template = templateOf(workload);
   // A bare pod has no template: it is what it is.
   if (!template) return true;
-  const inject = template.metadata?.annotations?.[ANNOTATIONS.inject.name];
-  return (inject !== undefined && inject !== 'false') || hasSidecar(template.spec);
+  return optsIn(template.metadata?.annotations ?? {}) || hasSidecar(template.spec);
+}
+
+/**
+ * The agent's name of the pods that this workload would make; null where that cannot be told: a bare Pod has no
+ * template, and a name that no agent can have is refused.
+ */
+export function agentNameIn(kind: string, workload: Workload): string | null {
+  const template = templateOf(workload);
+  if (!template) return null;
+  const { labels, annotations } = template.metadata ?? {};
+  const label = labels?.[AGENT_LABEL];
+  if (label !== undefined) return label;
+  const { name } = workload.metadata;
+  const owner = { kind, name, controller: true };
+  const derived = agentNameOf(
+    { ...(labels && { labels }), ownerReferences: [owner] },
+    annotations?.[ANNOTATIONS.agentName.name],
+  );
+  return derived.ok ? derived.name : null;
+}
+
+function templateOf({ spec }: Workload): PodTemplate | undefined {
+  return spec?.template ?? spec?.jobTemplate?.spec?.template;
 }

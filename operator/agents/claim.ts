@@ -1,0 +1,61 @@
+import { agentNameOf } from '../../core/injection/agent-name.ts';
+import { ANNOTATIONS } from '../../core/injection/annotations.ts';
+import { SKIP_SUMMARIES, type SkipCode } from '../../core/injection/decide.ts';
+import { optsIn } from '../../core/injection/drift.ts';
+import { AGENT_LABEL, isDnsLabel } from '../../core/injection/names.ts';
+import { REFUSAL_SUMMARIES } from '../../core/injection/refusals.ts';
+import { keyText } from '../../kube/resources.ts';
+import type { Pod } from '../../kube/types.ts';
+import { hasSidecar, MIRROR_ANNOTATION } from './agent-pods.ts';
+
+const NAMELESS = {
+  'agent-name-unknown': REFUSAL_SUMMARIES['agent-name-unknown'],
+  'agent-name-invalid': REFUSAL_SUMMARIES['agent-name-invalid'],
+} as const;
+
+/** Why a pod that opts in gets no sidecar and no AgentObservation, ever. */
+export type UnseenCode = Exclude<SkipCode, 'not-opted-in'> | keyof typeof NAMELESS;
+
+export const UNSEEN_SUMMARIES: Readonly<Record<UnseenCode, string>> = { ...SKIP_SUMMARIES, ...NAMELESS };
+
+/** Whose pod it is; null: nobody's that concerns this process. */
+export type Claim = { kind: 'agent'; key: string } | { kind: 'unseen'; code: UnseenCode } | null;
+
+/**
+ * | Pod | Claim |
+ * |---|---|
+ * | label `platform.io/agent` with a DNS label | the agent of that name |
+ * | opts in, mirrors a static pod | unseen `mirror-pod` |
+ * | opts in, in a namespace that the injector leaves out | unseen `namespace-excluded` |
+ * | opts in | the agent whose name the injector would derive |
+ * | opts in, and there is no such name | unseen `agent-name-unknown`, `agent-name-invalid` |
+ * | anything else | null |
+ */
+export function claimOf(pod: Pod, excludedNamespaces: readonly string[]): Claim {
+  const { namespace, labels, annotations = {} } = pod.metadata;
+  if (namespace === undefined) return null;
+  const label = labels?.[AGENT_LABEL];
+  if (label !== undefined)
+    return isDnsLabel(label) ? { kind: 'agent', key: keyText({ namespace, name: label }) } : null;
+  if (!optsIn(annotations)) return null;
+  const code = skipCodeOf(pod, excludedNamespaces);
+  if (code !== null) return { kind: 'unseen', code };
+  const name = agentNameOf(pod.metadata, annotations[ANNOTATIONS.agentName.name]);
+  return name.ok
+    ? { kind: 'agent', key: keyText({ namespace, name: name.name }) }
+    : { kind: 'unseen', code: `agent-name-${name.reason}` };
+}
+
+/** Whether the pod makes a workload an agent's: it has the sidecar, or should have it. */
+export function makesAgent(pod: Pod, excludedNamespaces: readonly string[]): boolean {
+  if (hasSidecar(pod.spec)) return true;
+  return optsIn(pod.metadata.annotations ?? {}) && skipCodeOf(pod, excludedNamespaces) === null;
+}
+
+function skipCodeOf(
+  pod: Pod,
+  excludedNamespaces: readonly string[],
+): Exclude<SkipCode, 'not-opted-in'> | null {
+  if (pod.metadata.annotations?.[MIRROR_ANNOTATION] !== undefined) return 'mirror-pod';
+  return excludedNamespaces.includes(pod.metadata.namespace ?? '') ? 'namespace-excluded' : null;
+}

@@ -1,0 +1,22 @@
+import { DRIFT_SUMMARIES, driftOf, type DriftReason, type Installed } from '../../core/injection/drift.ts';
+import type { Drift } from '../../core/observation/observation.ts';
+import type { Pod } from '../../kube/types.ts';
+import { hasSidecar } from './agent-pods.ts';
+
+const REASONS = Object.keys(DRIFT_SUMMARIES) as DriftReason[];
+
+/** The pods that the present installation would make differently, by reason, in the order of its table. */
+export function driftIn(pods: readonly Pod[], installed: Installed | null): Drift[] {
+  const names = new Map<DriftReason, string[]>();
+  for (const pod of pods) {
+    const reason = driftOf(
+      { hasSidecar: hasSidecar(pod.spec), annotations: pod.metadata.annotations ?? {} },
+      installed,
+    );
+    if (reason !== null) names.set(reason, [...(names.get(reason) ?? []), pod.metadata.name]);
+  }
+  return REASONS.flatMap((reason) => {
+    const [example, ...others] = (names.get(reason) ?? []).sort();
+    return example === undefined ? [] : [{ reason, pods: others.length + 1, example }];
+  });
+}
