@@ -35,6 +35,8 @@ export interface StatusWriterOptions<T> {
   clock?: Clock;
   /** Objects written at the same time; default 8. */
   concurrency?: number;
+  /** Somebody else wrote between the read and the write, and it is done again. */
+  onConflict?: () => void;
 }
 
 interface Waiting<T, S> {
@@ -100,6 +102,7 @@ async function store<S extends object, T extends WithStatus<S>>(
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
     const result = await tryToStore(options, key, updates);
     if (result.outcome !== 'conflict') return result;
+    options.onConflict?.();
     await clock.sleep(fullJitter(tries, CONFLICT_DELAY));
   }
   const message = `the status of ${keyText(key)} could not be written in ${MAX_TRIES} tries`;

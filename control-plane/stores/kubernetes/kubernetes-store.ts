@@ -81,11 +81,16 @@ class KubernetesStore implements Store {
       logger,
       onGone: (key) => this.#heartbeats.drop(key),
     });
+    const conflicts = metrics.counter(
+      'platform_control_plane_status_conflicts_total',
+      'Writes of AgentObservation status that were done again, because somebody else wrote at the same time.',
+    );
     this.#writer = createStatusWriter({
       client,
       clock,
       resource: AGENT_OBSERVATIONS,
       fieldManager: FIELD_MANAGER,
+      onConflict: () => conflicts.add(),
     });
     this.#heartbeats = createCoalescer({
       observations: this.#observations,
