@@ -321,8 +321,9 @@ test('the chart has the version of the package', () => {
     expect(env?.find(({ name }) => name === 'CANARY_NAMESPACE')).toBeUndefined();
   });
 
-  test('the canary expects what the webhook is told to inject', async () => {
+  test.each(['true', 'false'])('the operator knows what the webhook injects, canary %s', async (canary) => {
     const objects = await render<Rendered>(
+      `canary.enabled=${canary}`,
       'policy.engine=opa',
       'policy.opa.image=opa:1',
       'sidecar.logLevel=debug',
@@ -338,6 +339,17 @@ test('the chart has the version of the package', () => {
         .map(({ name }) => name)
         .sort(),
     ).toEqual(injected.sort());
+  });
+
+  test('the operator misses no sidecar where the webhook puts none', async () => {
+    const objects = await render<Rendered>('webhook.excludedNamespaces={a,b}');
+    const env = containersOf(objects).find(({ name }) => name === 'operator')?.env;
+    const told = env?.find(({ name }) => name === 'EXCLUDED_NAMESPACES')?.value;
+    const { webhooks } = find(objects, 'MutatingWebhookConfiguration', 'agent-compliance') as unknown as {
+      webhooks: { namespaceSelector: { matchExpressions: { values: string[] }[] } }[];
+    };
+    expect(told?.split(',')).toEqual(webhooks[0]?.namespaceSelector.matchExpressions[0]?.values);
+    expect(told).toBe('kube-system,platform-system,a,b');
   });
 
   test('the guard says that the injector is away in the words that the operator listens for', () => {
