@@ -37,8 +37,15 @@ const NAMESPACE_OF: Record<string, string> = { [REMOTE]: 'platform-remote' };
 /** What both have once they have reported and nothing is still to come. */
 const SETTLED = ['Reporting', 'AgentReachable'];
 const PROOF = { ruleId: 'EVAL-01', verifiedBy: 'auditor@example.com', method: 'read the report' };
-/** The shortest interval of a sidecar, which tries again with the next: a pause of that length loses no heartbeat. */
-const LONGEST_GAP_MS = 10_000;
+/** At two a second: a pause of five seconds, where the shortest interval of a sidecar is ten. */
+const MOST_REFUSED_IN_A_ROW = 10;
+/** A machine that has much else to do probes late, and shall restart nothing for it. */
+const PATIENT = {
+  httpGet: { path: '/health', port: 'http' },
+  periodSeconds: 2,
+  timeoutSeconds: 20,
+  failureThreshold: 10,
+};
 
 let cluster: Cluster;
 let kubectl: Kubectl;
@@ -51,9 +58,9 @@ let agentPod: string;
 async function helm(...args: string[]): Promise<void> {
   const values = valuesFor(cluster);
   const controlPlane = { ...(values['controlPlane'] as object), rateLimitSeconds: 0 };
-  const command = ['helm', '-n', SYSTEM_NAMESPACE, ...args, '--wait', '--timeout', '120s'];
+  const command = ['helm', '-n', SYSTEM_NAMESPACE, ...args, '--wait', '--timeout', '300s'];
   const input = JSON.stringify({ ...values, controlPlane });
-  const { code, stderr } = await cluster.exec(command, { input, timeoutMs: 150_000 });
+  const { code, stderr } = await cluster.exec(command, { input, timeoutMs: 330_000 });
   if (code !== 0) throw new Error(`${stderr}\n${await system.run('get', 'pods,events')}`);
 }
 
@@ -66,8 +73,7 @@ const STEPS: readonly (readonly [what: string, version: string, step: () => Prom
 
 interface Tally {
   accepted: number;
-  gapMs: number;
-  refused: number;
+  mostInARow: number;
   refusals: string[];
 }
 const remoteTally = async () =>
@@ -79,14 +85,28 @@ const remoteTally = async () =>
     ),
   ) as Tally;
 
-/** A pod of one of e2e/programs, outside the product's reach. */
-function program(name: string, args: readonly string[], env: Record<string, string> = {}): KubeObject {
+/**
+ * A pod of one of e2e/programs, outside the product's reach, that talks to one Service. It knows its address: what is
+ * tested is not the cluster's DNS.
+ */
+async function startProgram(
+  name: string,
+  service: { namespace: string; name: string },
+  args: readonly string[],
+  env: Record<string, string> = {},
+): Promise<void> {
+  const ip = await kubectlOf(cluster, service.namespace).run(
+    ...['get', 'service', service.name, '-o', 'jsonpath={.spec.clusterIP}'],
+  );
+  const hostAliases = [{ ip, hostnames: [`${service.name}.${service.namespace}.svc`] }];
   const container = {
     ...programContainer('program', cluster.imageRef('example-agents'), args),
     env: Object.entries(env).map(([variable, value]) => ({ name: variable, value })),
   };
-  const { metadata, spec } = podTemplate(name, [container], { spec: { restartPolicy: 'Never' } });
-  return { apiVersion: 'v1', kind: 'Pod', metadata: { name, ...metadata }, spec };
+  const { metadata, spec } = podTemplate(name, [container], {
+    spec: { restartPolicy: 'Never', hostAliases },
+  });
+  await kubectl.apply([{ apiVersion: 'v1', kind: 'Pod', metadata: { name, ...metadata }, spec }]);
 }
 
 /** The pod of such an agent by itself, to be asked for only. */
@@ -106,25 +126,27 @@ async function startRemote(): Promise<void> {
     method: 'POST',
     body,
   });
+  const service = { namespace: SYSTEM_NAMESPACE, name: `${PRODUCT}-control-plane` };
   const authority = await system.get<{ data: Record<string, string> }>('secret', `${PRODUCT}-webhook-tls`);
   const env = {
-    PLATFORM_URL: `https://${PRODUCT}-control-plane.${SYSTEM_NAMESPACE}.svc:8080`,
+    PLATFORM_URL: `https://${service.name}.${service.namespace}.svc:8080`,
     PLATFORM_KEY: apiKey,
     PLATFORM_CA: Buffer.from(String(authority.data['ca.crt']), 'base64').toString(),
     HEARTBEAT: JSON.stringify(aHeartbeat({ instance: REMOTE, intervalSeconds: 10 })),
   };
-  await kubectl.apply([program(REMOTE, ['remote-agent.ts'], env)]);
+  await startProgram(REMOTE, service, ['remote-agent.ts'], env);
 }
 
 async function startAgent(name: string): Promise<void> {
-  await kubectl.apply(lingeringDeployment(name, cluster.imageRef('example-agents')));
-  await kubectl.run('rollout', 'status', `deploy/${name}`, '--timeout=90s');
+  const container = { readinessProbe: PATIENT, livenessProbe: PATIENT };
+  await kubectl.apply(lingeringDeployment(name, cluster.imageRef('example-agents'), { container }));
+  await kubectl.run('rollout', 'status', `deploy/${name}`, '--timeout=180s');
 }
 
 async function settled(agent: string): Promise<void> {
   const isSettled = ({ status }: Observation) =>
     SETTLED.every((type) => status?.conditions?.some((each) => each.type === type && each.status === 'True'));
-  await eventually(`what ${agent} reports`, 90_000, () => installation.observation(agent), isSettled);
+  await eventually(`what ${agent} reports`, 120_000, () => installation.observation(agent), isSettled);
 }
 
 beforeAll(async () => {
@@ -142,7 +164,13 @@ beforeAll(async () => {
   await kubectl.apply([programsConfigMap()]);
   await startAgent(AGENT);
   agentPod = await kubectl.run('get', 'pods', '-l', `app=${AGENT}`, '-o', 'name');
-  await kubectl.apply([program('client', ['steady-client.ts', `http://${AGENT}`, '4', 'fresh'])]);
+  const url = `http://${AGENT}.${NAMESPACE}.svc`;
+  await startProgram('client', { namespace: NAMESPACE, name: AGENT }, [
+    'steady-client.ts',
+    url,
+    '4',
+    'fresh',
+  ]);
   await startRemote();
   for (const agent of [AGENT, REMOTE]) {
     await settled(agent);
@@ -151,7 +179,7 @@ beforeAll(async () => {
     await installation.admin(path, { method: 'POST', body: { verifiedBy, method } });
   }
   first = await keptState(installation, [AGENT, REMOTE]);
-}, 400_000);
+}, 900_000);
 
 afterAll(async () => {
   const uninstall = ['helm', '-n', SYSTEM_NAMESPACE, 'uninstall', RELEASE, '--ignore-not-found'];
@@ -185,7 +213,7 @@ describe.each(STEPS)('%s', (what, version, step) => {
       admission = await watch.end();
     }
     now = await keptState(installation, [AGENT, REMOTE]);
-  }, 300_000);
+  }, 700_000);
 
   test('refuses no pod that opts in, and admits none without a sidecar', () => {
     expect(admission.bad).toEqual([]);
@@ -217,8 +245,10 @@ describe.each(STEPS)('%s', (what, version, step) => {
 
   test('takes the heartbeats of the registered agent all the while, by the key that it has', async () => {
     const tally = await remoteTally();
-    expect(tally.gapMs).toBeLessThan(LONGEST_GAP_MS);
-    expect(tally.refusals.filter((refusal) => /40[13]$/.test(refusal))).toEqual([]);
+    const { mostInARow, refusals } = tally;
+    expect({ refusals, isBounded: mostInARow <= MOST_REFUSED_IN_A_ROW }).toMatchObject({ isBounded: true });
+    expect(tally.accepted).toBeGreaterThan(10);
+    expect(refusals.filter((refusal) => /40[13]$/.test(refusal))).toEqual([]);
   });
 
   test('takes those of the pod that was injected before', async () => {

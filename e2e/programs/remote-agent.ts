@@ -6,15 +6,16 @@ import { request } from 'node:https';
 
 const { PLATFORM_URL = '', PLATFORM_KEY = '', PLATFORM_CA = '', HEARTBEAT = '{}' } = process.env;
 const EVERY_MS = 500;
-const TIMEOUT_MS = 5_000;
+/** Longer than a busy machine takes: a slow answer is an answer. */
+const TIMEOUT_MS = 60_000;
 const startedAt = new Date().toISOString();
 const heartbeat = JSON.parse(HEARTBEAT) as object;
 
 let accepted = 0;
 /** What was answered instead, or why nothing was, newest last. */
 const refusals: string[] = [];
-let lastAt = performance.now();
-let longestGapMs = 0;
+let refusedInARow = 0;
+let mostInARow = 0;
 let seq = 0;
 
 function push(): Promise<string> {
@@ -37,15 +38,17 @@ async function beat(): Promise<void> {
   const outcome = await push();
   if (outcome === '200' || outcome === '204') {
     accepted += 1;
-    longestGapMs = Math.max(longestGapMs, performance.now() - lastAt);
-    lastAt = performance.now();
-  } else refusals.push(`${new Date().toISOString()} ${outcome}`);
+    refusedInARow = 0;
+  } else {
+    refusals.push(`${new Date().toISOString()} ${outcome}`);
+    refusedInARow += 1;
+    mostInARow = Math.max(mostInARow, refusedInARow);
+  }
   setTimeout(() => void beat(), EVERY_MS);
 }
 
 createServer((_request, response) => {
-  const gapMs = Math.round(Math.max(longestGapMs, performance.now() - lastAt));
-  response.end(JSON.stringify({ accepted, gapMs, refused: refusals.length, refusals: refusals.slice(-5) }));
+  response.end(JSON.stringify({ accepted, mostInARow, refusals }));
 }).listen(8000);
 process.once('SIGTERM', () => process.exit(0));
 void beat();
