@@ -22,6 +22,10 @@ const KINDS = [
 interface Rendered {
   kind: string;
   metadata: { name: string; namespace?: string };
+  spec?: {
+    template?: { spec: { containers: { env?: { name: string; value?: string }[] }[] } };
+    validations?: { expression: string; message: string }[];
+  };
 }
 
 /** A real API server with the chart's webhook configuration, guard and rights, and its Secrets, which are empty. */
@@ -32,6 +36,7 @@ export class WebhookCluster {
   /** Path of the kubeconfig of the webhook's ServiceAccount. */
   readonly kubeconfig: string;
   readonly #secrets: Rendered[];
+  #configured = 0;
 
   private constructor(control: ControlPlane, kubeconfig: string, secrets: Rendered[]) {
     this.control = control;
@@ -66,6 +71,34 @@ export class WebhookCluster {
       await control.close();
       throw error;
     }
+  }
+
+  /**
+   * Sets the guard by other values of the chart and waits until it is in force, about a second. Resolves with the environment
+   * that the chart gives the webhook then.
+   */
+  async configure(values: readonly string[]): Promise<Record<string, string>> {
+    const objects = await renderedChart(values);
+    const policies = objects.filter(({ kind }) => kind.startsWith('ValidatingAdmissionPolicy'));
+    const mark = `guard-${(this.#configured += 1)}`;
+    const expression = `object.metadata.?name.orValue('') != '${mark}'`;
+    const message = `${mark} is in force`;
+    for (const { spec } of policies) spec?.validations?.unshift({ expression, message });
+    await this.apply(policies);
+    const probe = optedInPod({ metadata: { name: mark } });
+    for (const end = Date.now() + 30_000; ;) {
+      const answer = await this.create(probe);
+      if (!answer.ok && answer.message.includes(message)) break;
+      if (Date.now() > end) throw new Error('the guard is not in force');
+      await sleep(50);
+    }
+    const webhook = objects.find(
+      ({ kind, metadata }) => kind === 'Deployment' && metadata.name.endsWith('-webhook'),
+    );
+    const env = webhook?.spec?.template?.spec.containers[0]?.env ?? [];
+    return Object.fromEntries(
+      env.flatMap(({ name, value }) => (value === undefined ? [] : [[name, value] as const])),
+    );
   }
 
   async close(): Promise<void> {

@@ -16,11 +16,8 @@ import { readConfig } from './config.ts';
 import { startWebhook, type Webhook } from './start.ts';
 
 const TOKEN_VOLUME = 'kube-api-access';
-/** What the guard knows of the cases' images. */
-const VALUES = [
-  'image.registry="registry.example"',
-  'sidecar.allowedImages=["mirror.example/sidecar@sha256:0f","mirror.example/sidecar:2"]',
-];
+/** The chart's values for what all cases have in common: the sidecar's image. */
+const VALUES = ['image.registry="registry.example"', 'sidecar.image.tag="1.0.0"'];
 /** What the pods of the cases refer to, so that the API server has no other reason against them. */
 const REFERRED = [
   ...['default', 'agents'].flatMap((namespace) =>
@@ -44,6 +41,35 @@ const REFERRED = [
 const CASES = injectionCases();
 const isImpossible = ({ before }: InjectionCase): boolean => 'ephemeralContainers' in before.spec;
 const POSSIBLE = CASES.filter(([, each]) => !isImpossible(each));
+/** By the chart's values that bring a case's settings; null: no values do, but `platform inject` can be told so. */
+const INSTALLATIONS = Map.groupBy(POSSIBLE, ([, { settings }]) => JSON.stringify(valuesOf(settings ?? {})));
+
+/** The settings of a case as values of the chart, each as `--set-json` takes it. */
+function valuesOf(settings: Partial<InjectionSettings>): string[] | null {
+  const { engine, ...others } = settings;
+  const values = Object.entries(others).map(([name, value]) => {
+    const path = {
+      mode: 'policy.mode',
+      minimumMode: 'policy.minimumMode',
+      allowedImages: 'sidecar.allowedImages',
+    };
+    const known = Object.entries(path).find(([setting]) => setting === name)?.[1];
+    return known === undefined ? null : `${known}=${JSON.stringify(value)}`;
+  });
+  const all = [...values, ...engineValues(engine)];
+  return all.includes(null) ? null : all.filter((value) => value !== null);
+}
+
+function engineValues(engine: InjectionSettings['engine'] | undefined): string[] {
+  if (engine === undefined) return [];
+  if (typeof engine === 'string') return [`policy.engine="${engine}"`];
+  const { cpuRequest, cpuLimit, memoryRequest, memoryLimit } = engine.resources;
+  const resources = {
+    requests: { cpu: cpuRequest, memory: memoryRequest },
+    limits: { cpu: cpuLimit, memory: memoryLimit },
+  };
+  return ['policy.engine="opa"', `policy.opa=${JSON.stringify({ image: engine.image, resources })}`];
+}
 
 (whyNoControlPlane() ? describe.skip : describe)('the cases at a real API server', () => {
   let cluster: WebhookCluster;
@@ -71,39 +97,51 @@ const POSSIBLE = CASES.filter(([, each]) => !isImpossible(each));
     expect(kept(injected)).toEqual(kept(posted));
   }
 
-  describe('with the settings of a plain installation', () => {
-    let webhook: Webhook;
-
-    beforeAll(async () => {
-      const image = injectionSettings().image;
-      const read = readConfig({ SIDECAR_IMAGE: image, KUBECONFIG: cluster.kubeconfig });
-      if (!read.ok) throw new Error(JSON.stringify(read.problems));
-      const { signal } = new AbortController();
-      webhook = await startWebhook({ ...read.config, PORT: 0 }, silentLogger, signal, { everyMs: 200 });
-      await cluster.pointTo(webhook.port);
-    }, 60_000);
-
-    afterAll(() => webhook.close(), 30_000);
-
-    test.each(POSSIBLE.filter(([, { settings }]) => !settings))('%s', (_name, each) => holds(each));
-
-    test.each(CASES.filter(([, each]) => isImpossible(each)))(
-      '%s: the API server itself lets nobody create it',
-      async (_name, { before }) => {
-        const message = expect.stringContaining(
-          'spec.ephemeralContainers: Forbidden: cannot be set on create',
-        ) as unknown;
-        expect(await create(before)).toMatchObject({ ok: false, status: 422, message });
-      },
-    );
+  test('the chart can be given the settings of almost all of them', () => {
+    expect(INSTALLATIONS.get('null')?.map(([name]) => name)).toEqual([
+      'control-plane-of-public-authority',
+      'no-control-plane',
+    ]);
+    expect(INSTALLATIONS.size).toBeGreaterThan(5);
   });
 
-  // Some are settings that only `platform inject` can have, so the app is given them, and no process an environment.
-  describe('with settings of their own', () => {
+  describe.each([...INSTALLATIONS].filter(([values]) => values !== 'null'))(
+    'as the chart with the values %s has them injected',
+    (values, cases) => {
+      let webhook: Webhook;
+
+      beforeAll(async () => {
+        const env = await cluster.configure([...VALUES, ...(JSON.parse(values) as string[])]);
+        const read = readConfig({ ...env, KUBECONFIG: cluster.kubeconfig });
+        if (!read.ok) throw new Error(JSON.stringify(read.problems));
+        const { signal } = new AbortController();
+        webhook = await startWebhook({ ...read.config, PORT: 0 }, silentLogger, signal, { everyMs: 200 });
+        await cluster.pointTo(webhook.port);
+      }, 60_000);
+
+      afterAll(() => webhook.close(), 30_000);
+
+      test.each(cases)('%s', (_name, each) => holds(each));
+    },
+  );
+
+  test.each(CASES.filter(([, each]) => isImpossible(each)))(
+    '%s: the API server itself lets nobody create it',
+    async (_name, { before }) => {
+      const message = expect.stringContaining(
+        'spec.ephemeralContainers: Forbidden: cannot be set on create',
+      ) as unknown;
+      expect(await create(before)).toMatchObject({ ok: false, status: 422, message });
+    },
+  );
+
+  // A sidecar without a control plane, or with one of a public authority: `platform inject` makes it, and no chart.
+  describe('with settings that no chart has', () => {
     let settings: InjectionSettings;
     let webhook: Listener;
 
     beforeAll(async () => {
+      await cluster.configure(VALUES);
       const { 'tls.crt': cert = '', 'tls.key': key = '' } = await cluster.secret(
         'agent-compliance-webhook-tls',
       );
@@ -121,7 +159,7 @@ const POSSIBLE = CASES.filter(([, each]) => !isImpossible(each));
 
     afterAll(() => webhook.close(), 30_000);
 
-    test.each(POSSIBLE.filter(([, each]) => each.settings))('%s', async (_name, each) => {
+    test.each(INSTALLATIONS.get('null') ?? [])('%s', async (_name, each) => {
       settings = injectionSettings(each.settings);
       await holds(each);
     });

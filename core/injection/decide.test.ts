@@ -84,6 +84,11 @@ const TRUTH_TABLE: [string, Pod, Outcome, Partial<InjectionSettings>?][] = [
     ['refuse', 'name-reserved'],
   ],
   [
+    'a mount of a volume that the injection brings',
+    optedInPod({ container: { volumeMounts: [{ name: 'platform-policy', mountPath: '/rules' }] } }),
+    ['refuse', 'name-reserved'],
+  ],
+  [
     'no name yet',
     optedInPod({ metadata: { name: '', generateName: 'chat-' } }),
     ['refuse', 'agent-name-unknown'],

@@ -209,7 +209,7 @@ law('every probe and lifecycle call still reaches the port it reached before', (
 law('no container but ours mounts what injection brought, and ours mount no API token', (pod, put) => {
   const own = OWN_VOLUMES;
   const mountsOf = (container: Container) =>
-    (container['volumeMounts'] ?? []) as { name: string; mountPath: string }[];
+    (container.volumeMounts ?? []) as { name: string; mountPath: string }[];
   for (const container of [...put(pod).spec.containers, ...(put(pod).spec.initContainers ?? [])]) {
     const isOurs = OWN_CONTAINERS.includes(container.name);
     expect(mountsOf(container).some((mount) => own.includes(mount.name))).toBe(isOurs);

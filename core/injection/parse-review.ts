@@ -38,6 +38,7 @@ const container: Shape = {
     },
     env: { list: { object: { name: 'string' }, required: ['name'] } },
     envFrom: { list: 'anything' },
+    volumeMounts: { list: { object: { name: 'string' }, required: ['name'] } },
     livenessProbe: handler,
     readinessProbe: handler,
     startupProbe: handler,

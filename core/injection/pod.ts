@@ -51,6 +51,7 @@ export interface Container {
   ports?: ContainerPort[];
   env?: EnvVariable[];
   envFrom?: unknown[];
+  volumeMounts?: { name: string; [field: string]: unknown }[];
   livenessProbe?: Handler;
   readinessProbe?: Handler;
   startupProbe?: Handler;

@@ -21,7 +21,7 @@ export const REFUSAL_SUMMARIES = {
   'os-not-linux': 'the pod is not for Linux: `spec.os.name`, or the node selector `kubernetes.io/os`',
   'host-network': '`hostNetwork` is true: the ports of the sidecar would be taken on the node',
   'name-reserved':
-    'a container or a volume has a name of the injector, and the pod has no record of an injection',
+    'a container or a volume has a name of the injector, or a container mounts such a volume, and the pod has no record of an injection',
   'agent-name-unknown':
     'no owner, a name that is still to be generated, and no annotation `platform.io/agent-name`',
   'agent-name-invalid': "the workload's name is no DNS label",
@@ -211,5 +211,11 @@ function reservedNames(pod: Pod): string[] {
     ...(pod.spec.volumes ?? [])
       .filter((volume) => volumes.includes(volume.name))
       .map((volume) => `volume ${volume.name}`),
+    // It would mount what is injected: the sidecar's token, or the rules that its engine reads.
+    ...everyContainer(pod).flatMap(({ name, volumeMounts = [] }) =>
+      volumeMounts
+        .filter((mount) => volumes.includes(mount.name))
+        .map((mount) => `volume ${mount.name} that container ${cut(name)} mounts`),
+    ),
   ];
 }
