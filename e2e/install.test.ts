@@ -109,6 +109,17 @@ describe('installing', () => {
     expect(await installProduct(cluster)).toBeLessThan(30_000);
   }, 200_000);
 
+  test('helm test passes, and leaves nothing', async () => {
+    // With --logs Helm looks for a pod that is gone by then.
+    const { code, stdout, stderr } = await helm('test', RELEASE, '--timeout', '120s');
+    const logs = code === 0 ? '' : await system.run('logs', '-l', 'app.kubernetes.io/component=test');
+    expect({ code, stderr, logs }).toEqual({ code: 0, stderr: '', logs: '' });
+    expect(stdout).toMatch(/^Phase: +Succeeded$/m);
+    const kinds = 'pods,configmaps,serviceaccounts,rolebindings';
+    const component = ['-l', 'app.kubernetes.io/component=test', '--all-namespaces', '-o', 'name'];
+    expect(await system.run('get', kinds, ...component)).toBe('');
+  }, 150_000);
+
   test('every process runs as non-root and stays up', async () => {
     const pods = await system.get<{
       items: {

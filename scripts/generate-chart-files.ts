@@ -64,7 +64,7 @@ The injector (webhook), the operator and the control plane of Agent Compliance, 
 
 \`\`\`sh
 helm install agent-compliance helm/agent-compliance --namespace platform-system --create-namespace --wait
-helm test agent-compliance --namespace platform-system --logs
+helm test agent-compliance --namespace platform-system
 \`\`\`
 
 What it puts into the cluster, beside three Deployments with their Services, ServiceAccounts and roles:
