@@ -5,10 +5,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Agent, request } from 'undici';
 import { parse } from 'yaml';
 import { startControlPlane, whyNoControlPlane, type ControlPlane } from '../e2e/cluster/control.ts';
+import { run } from '../e2e/cluster/run.ts';
 import { createKubeClient, type KubeClient } from '../kube/client.ts';
 import { loadClusterAccess } from '../kube/cluster-access.ts';
 import { expectOk } from '../kube/objects.ts';
 import { AGENT_OBSERVATIONS, collectionPath, objectPath } from '../kube/resources.ts';
+import { clusterBinary } from '../testing/cluster-binary.ts';
 
 const NAMESPACE = 'default';
 const COLLECTION = collectionPath(AGENT_OBSERVATIONS, NAMESPACE);
@@ -74,7 +76,8 @@ const sidecar = (name: string, spec: object = {}) => ({
     ['an unknown source', sidecar('x', { source: 'moon' }), 'Unsupported value: "moon"'],
     ['a heartbeat too often', sidecar('x', { heartbeatSeconds: 9 }), 'greater than or equal to 10'],
     ['a heartbeat too rare', sidecar('x', { heartbeatSeconds: 3601 }), 'less than or equal to 3600'],
-    ['a name that is no label', sidecar('x'.repeat(64)), 'at most 63 characters'],
+    ['a name that is too long', sidecar('x'.repeat(64)), 'a DNS label of at most 63 characters'],
+    ['a name that is no label', sidecar('x.y'), 'a DNS label of at most 63 characters'],
     ['no spec', { ...sidecar('x'), spec: undefined }, 'spec: Required value'],
   ])('refuses %s', async (_, body, message) => {
     expect(await create(body)).toMatchObject({
@@ -101,6 +104,13 @@ const sidecar = (name: string, spec: object = {}) => ({
     ['101 checks', { checks: Array.from({ length: 101 }, check) }, 'must have at most 100 items'],
     ['a score over 100', { score: 101 }, 'less than or equal to 100'],
     ['a phase of its own', { phase: 'Fine' }, 'Unsupported value: "Fine"'],
+    [
+      'drift for a reason that there is not',
+      { drift: [drift({ reason: 'tired' })] },
+      'Unsupported value: "tired"',
+    ],
+    ['drift of no pods', { drift: [drift({ pods: 0 })] }, 'greater than or equal to 1'],
+    ['drift for one reason twice', { drift: [drift(), drift()] }, 'Duplicate value'],
     ['two instances of one name', { instances: [instance(null, 1), instance(null, 1)] }, 'Duplicate value'],
   ])('refuses a status with %s', async (_, status, message) => {
     await create(sidecar('limits'));
@@ -153,6 +163,22 @@ const sidecar = (name: string, spec: object = {}) => ({
     ]);
   });
 
+  test('explains itself, and answers to its short name and its category', async () => {
+    await create(sidecar('known'));
+    const kubectl = async (...args: string[]): Promise<string> => {
+      const command = [clusterBinary('kubectl'), '--kubeconfig', control.kubeconfig, ...args];
+      const { stdout, stderr, code } = await run(command);
+      if (code !== 0) throw new Error(stderr);
+      return stdout.replaceAll(/\s+/g, ' ');
+    };
+    expect(await kubectl('explain', 'ao.spec.heartbeatSeconds')).toContain('Yours to set');
+    expect(await kubectl('explain', 'ao.status.drift')).toMatch(
+      /Live pods that the present .* reason <string> -required- enum: sidecar-missing/,
+    );
+    for (const name of ['ao', 'platform'])
+      expect(await kubectl('get', name, '-o', 'name')).toContain('agentobservation.platform.io/known');
+  });
+
   test.each(['status.phase=Unknown', 'status.grade=F', 'spec.source=remote'])(
     'selects by the field %s',
     async (fieldSelector) => {
@@ -182,6 +208,10 @@ const sidecar = (name: string, spec: object = {}) => ({
 
 function issue() {
   return { severity: 'low', property: 'p', description: 'd', recommendation: 'r' };
+}
+
+function drift(change: object = {}) {
+  return { reason: 'sidecar-missing', pods: 1, example: 'pod-1', ...change };
 }
 
 function check(_: unknown, index: number) {

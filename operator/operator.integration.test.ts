@@ -30,6 +30,7 @@ import {
 import { createStatusWriter } from '../kube/status-writer.ts';
 import type { Pod } from '../kube/types.ts';
 import { silentLogger, type Logger } from '../runtime/logger.ts';
+import { installedOf } from './config.ts';
 import { OPERATOR_PERMISSIONS } from './permissions.ts';
 import { apiAudit, rightsOf } from '../testing/api-audit.ts';
 import { configOf } from '../testing/operator-config.ts';
@@ -42,6 +43,9 @@ const injected = {
   restore: [],
   ownLabel: false,
 };
+
+/** Without nodes no new pod gets ready, so that a rolling update would wait for ever. */
+const RECREATE = { strategy: { type: 'Recreate', rollingUpdate: null } };
 
 /** What the webhook makes of a pod, as far as the operator looks. */
 const template = (agent: string, extra: object = {}) => ({
@@ -145,8 +149,15 @@ const template = (agent: string, extra: object = {}) => ({
     await operator?.close();
   });
 
-  function start(logger: Logger = silentLogger, podName = 'operator-1'): Promise<Operator> {
+  function start(
+    logger: Logger = silentLogger,
+    podName = 'operator-1',
+    env: Record<string, string> = {},
+  ): Promise<Operator> {
     const config = configOf({
+      // The workloads are in the operator's own namespace here, which is left out by default.
+      EXCLUDED_NAMESPACES: 'kube-system',
+      ...env,
       POD_NAMESPACE: namespace,
       POD_NAME: podName,
       GUARD_POLICY: 'guard',
@@ -439,6 +450,177 @@ const template = (agent: string, extra: object = {}) => ({
     expect(status.instances?.map((each) => each.name)).toEqual([pods[1]!.metadata.name]);
   }, 60_000);
 
+  /** What is told of the workload itself, without the words. */
+  async function toldOf(kind: string): Promise<string[]> {
+    const { items } = await listObjects(client, EVENTS, { namespace });
+    return items
+      .filter(
+        (event) => event.regarding.kind === kind && event.reportingController === 'platform.io/operator',
+      )
+      .map(({ type, reason }) => `${type} ${reason}`)
+      .sort();
+  }
+
+  /** As the webhook leaves a pod that it is not asked about. */
+  const bareTemplate = (app: string, annotations: object = {}) => ({
+    metadata: { labels: { app }, annotations: { 'platform.io/inject': 'true', ...annotations } },
+    spec: { containers: [{ name: 'agent', image: 'agent', ports: [{ containerPort: 8000 }] }] },
+  });
+  const deployBare = (name: string) =>
+    create(DEPLOYMENTS, name, {
+      spec: { replicas: 2, selector: { matchLabels: { app: name } }, template: bareTemplate(name) },
+    });
+
+  test('sees pods that opt in and have no sidecar, tells it once whoever leads, and sees them healed', async () => {
+    await deployBare('x');
+    const settledOf = (drift: boolean) =>
+      until('the drift', async () => {
+        const observation = await observe('x');
+        const isSettled = observation?.status?.conditions?.some(({ type }) => type === 'Ready') === true;
+        const pods = observation?.status?.drift?.[0]?.pods ?? 0;
+        return isSettled && pods === (drift ? 2 : 0) ? observation : null;
+      });
+    const observation = await settledOf(true);
+    expect(observation.spec.agentRef).toEqual({ apiVersion: 'apps/v1', kind: 'Deployment', name: 'x' });
+    expect(condition(observation, 'Injected')).toMatchObject({ status: 'False', reason: 'SidecarMissing' });
+    expect(observation.status?.drift).toEqual([
+      { reason: 'sidecar-missing', pods: 2, example: expect.stringMatching(/^x-/) },
+    ]);
+    await until('the Event', async () => (await toldOf('Deployment')).length > 0);
+
+    await operator?.close();
+    operator = await start(silentLogger, 'operator-2');
+    await until('the next leader', async () => {
+      const lease = await getObject(client, LEASES, { namespace, name: 'platform-operator' });
+      return lease?.spec?.holderIdentity?.startsWith('operator-2_');
+    });
+    await delay(1_500);
+    expect((await observe('x'))?.metadata.resourceVersion).toBe(observation.metadata.resourceVersion);
+    expect(await toldOf('Deployment')).toEqual(['Warning SidecarMissing']);
+
+    await patch(DEPLOYMENTS, 'x', { spec: { ...RECREATE, template: template('x') } });
+    const healed = await settledOf(false);
+    expect(healed.status).not.toHaveProperty('drift');
+    expect(condition(healed, 'Injected')).toMatchObject({ status: 'True', reason: 'SidecarPresent' });
+    await until('the Event', async () => (await toldOf('Deployment')).length > 1);
+    expect(await toldOf('Deployment')).toEqual(['Normal Injected', 'Warning SidecarMissing']);
+  }, 90_000);
+
+  test('counts pods whose sidecar is not of the present installation', async () => {
+    await operator?.close();
+    const env = { SIDECAR_IMAGE: 'sidecar:1' };
+    operator = await start(silentLogger, 'operator-1', env);
+    const present = installedOf(configOf(env), namespace);
+    const record = (version: string, config: string) => ({
+      'platform.io/injected': JSON.stringify({ ...injected, version, config }),
+    });
+    await deploy('x', 'x', 1, record(present!.version, present!.configHash));
+    expect(condition(await settled('x'), 'Injected')).toMatchObject({ reason: 'SidecarPresent' });
+    expect((await observe('x'))?.status).not.toHaveProperty('drift');
+    await deploy('y', 'y', 1, record(present!.version, 'other'));
+    const drift = await until('the drift', async () => (await observe('y'))?.status?.drift);
+    expect(drift).toEqual([
+      { reason: 'configuration-outdated', pods: 1, example: expect.stringMatching(/^y-/) },
+    ]);
+    expect(condition(await observe('y'), 'Injected')).toMatchObject({
+      status: 'True',
+      reason: 'SidecarOutdated',
+    });
+  }, 60_000);
+
+  test('says on the workload, once, why its pods are skipped, and observes nothing', async () => {
+    await operator?.close();
+    const env = { EXCLUDED_NAMESPACES: `kube-system,${namespace}` };
+    operator = await start(silentLogger, 'operator-1', env);
+    await deployBare('x');
+    await until('the Event', async () => (await toldOf('Deployment')).length > 0);
+    await operator.close();
+    operator = await start(silentLogger, 'operator-2', env);
+    await until('the next leader', async () => {
+      const lease = await getObject(client, LEASES, { namespace, name: 'platform-operator' });
+      return lease?.spec?.holderIdentity?.startsWith('operator-2_');
+    });
+    await delay(1_500);
+    expect(await toldOf('Deployment')).toEqual(['Warning InjectionSkipped']);
+    expect(await observe('x')).toBeNull();
+  }, 60_000);
+
+  test('ends the observation of a name that its workload no longer has', async () => {
+    await deploy('x');
+    await settled('x');
+    const named = template('x', { 'platform.io/agent-name': 'y' });
+    const labels = { app: 'x', 'platform.io/agent': 'y' };
+    await patch(DEPLOYMENTS, 'x', {
+      spec: { ...RECREATE, template: { metadata: { ...named.metadata, labels } } },
+    });
+    expect((await settled('y')).spec.agentRef?.name).toBe('x');
+    await until('the end of the old one', async () => !(await observe('x')));
+  }, 60_000);
+
+  test('puts back what somebody changes by hand, and leaves what is theirs to set', async () => {
+    await deploy('x');
+    const made = await settled('x');
+    const { uid } = made.metadata;
+    const change = async (body: object, subresource?: 'status') => {
+      const path = objectPath(AGENT_OBSERVATIONS, { namespace, name: 'x' }, subresource);
+      const contentType = 'application/merge-patch+json';
+      const query = { fieldManager: 'kubectl-edit' };
+      expectOk(await client.send({ method: 'PATCH', path, query, body, contentType }));
+    };
+    const conditions = (await observe('x'))?.status?.conditions ?? [];
+    const lie = conditions.map((each) => (each.type === 'Injected' ? { ...each, status: 'False' } : each));
+    const without = conditions.filter(({ type }) => type !== 'Routed' && type !== 'Ready');
+    const drift = [{ reason: 'sidecar-missing', pods: 9, example: 'x' }];
+    const agentRef = { ...made.spec.agentRef, name: 'somebody-else' };
+    const changes: [string, object, 'status'?][] = [
+      ['the workload', { spec: { agentRef } }],
+      ['the owner', { metadata: { ownerReferences: null } }],
+      ['the phase', { status: { phase: 'Unhealthy' } }, 'status'],
+      ['a condition of the operator', { status: { conditions: lie } }, 'status'],
+      ['all that is missing', { status: { conditions: without } }, 'status'],
+      ['the drift', { status: { drift } }, 'status'],
+    ];
+    await change({ spec: { heartbeatSeconds: 60 }, metadata: { labels: { team: 'blue' } } });
+    for (const [what, body, subresource] of changes) {
+      await change(body, subresource);
+      await until(`${what} as it was`, async () => {
+        const { metadata, spec, status } = (await observe('x')) ?? {};
+        const shown = (each: Condition) => `${each.type} ${each.status} ${each.reason}`;
+        return (
+          spec?.agentRef?.name === 'x' &&
+          metadata?.ownerReferences?.[0]?.uid === made.metadata.ownerReferences?.[0]?.uid &&
+          status?.phase === 'Pending' &&
+          status.drift === undefined &&
+          JSON.stringify(status.conditions?.map(shown).sort()) ===
+            JSON.stringify(conditions.map(shown).sort())
+        );
+      });
+    }
+    const { metadata, spec } = (await observe('x'))!;
+    expect([metadata.uid, metadata.labels, spec.heartbeatSeconds]).toEqual([uid, { team: 'blue' }, 60]);
+
+    await remove(AGENT_OBSERVATIONS, 'x');
+    await until('a new one', async () => {
+      const again = (await observe('x'))?.metadata.uid;
+      return again !== undefined && again !== uid;
+    });
+  }, 120_000);
+
+  test('removes what somebody made for an agent that there is not, and names one that stands in the way', async () => {
+    const agentRef = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'nobody' };
+    await create(AGENT_OBSERVATIONS, 'ghost', { spec: { source: 'sidecar', agentRef } });
+    await until('its end', async () => !(await observe('ghost')));
+    await deploy('y');
+    await settled('y');
+    const second = { ...agentRef, name: 'y' };
+    await create(AGENT_OBSERVATIONS, 'alias', { spec: { source: 'sidecar', agentRef: second } });
+    await until('its end', async () => !(await observe('alias')));
+    await create(AGENT_OBSERVATIONS, 'x', { spec: { source: 'remote' } });
+    await deploy('x');
+    await until('the Event', async () => (await toldOf('Deployment')).includes('Warning NotObserved'));
+    expect((await observe('x'))?.spec).toEqual({ source: 'remote', heartbeatSeconds: 30 });
+  }, 60_000);
+
   test('removes the observation of a workload that no longer wants a sidecar', async () => {
     await deploy('x');
     await settled('x');
@@ -447,7 +629,7 @@ const template = (agent: string, extra: object = {}) => ({
       spec: { initContainers: null },
     };
     await patch(DEPLOYMENTS, 'x', {
-      spec: { strategy: { type: 'Recreate', rollingUpdate: null }, template: bare },
+      spec: { ...RECREATE, template: bare },
     });
     await until('the end of the observation', async () => !(await observe('x')));
     expect(await getObject(client, DEPLOYMENTS, { namespace, name: 'x' })).not.toBeNull();
@@ -614,6 +796,7 @@ interface StoredEvent {
   type: string;
   reason: string;
   note: string;
+  reportingController: string;
 }
 
 const EVENTS: Resource<StoredEvent> = {
