@@ -163,6 +163,16 @@ describe('a body that is no review', () => {
   });
 });
 
+test.each<[string, string]>([
+  ['half a million lists in one another', `"x":${'['.repeat(500_000)}${']'.repeat(500_000)},`],
+  ['members that every object has', '"__proto__":{"hostNetwork":true},"constructor":{"prototype":{}},'],
+  ['a member twice, of which the last counts', '"hostNetwork":true,"hostNetwork":false,'],
+])('%s in a pod change nothing of its answer', async (_what, members) => {
+  const plain = JSON.stringify(review(optedInPod()));
+  const { body } = await post(plain.replace('"containers"', `${members}"containers"`));
+  expect(body).toEqual((await post(plain)).body);
+});
+
 test('only POST is taken', async () => {
   const response = await fetch(`${url}/mutate/pod`);
   expect([response.status, response.headers.get('allow')]).toEqual([405, 'POST']);
