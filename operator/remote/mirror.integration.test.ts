@@ -1,0 +1,314 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { parse } from 'yaml';
+import { isMirrored } from '../../core/observation/mirrored.ts';
+import type { Heartbeat } from '../../core/heartbeat/heartbeat.ts';
+import type { AgentObservation, ObservationStatus } from '../../core/observation/observation.ts';
+import { startControlPlane as startCluster, whyNoControlPlane } from '../../e2e/cluster/control.ts';
+import { freePorts } from '../../examples/demo/free-ports.ts';
+import { createKubeClient, type KubeClient } from '../../kube/client.ts';
+import { loadClusterAccess } from '../../kube/cluster-access.ts';
+import { createInformer } from '../../kube/informer.ts';
+import { expectOk, listObjects } from '../../kube/objects.ts';
+import { AGENT_OBSERVATIONS, collectionPath } from '../../kube/resources.ts';
+import { createStatusWriter } from '../../kube/status-writer.ts';
+import { exchange } from '../../probe/http-exchange.ts';
+import { systemClock } from '../../runtime/clock.ts';
+import { silentLogger } from '../../runtime/logger.ts';
+import { createMetrics } from '../../runtime/metrics.ts';
+import { Secret } from '../../runtime/secret.ts';
+import { aHeartbeat } from '../../testing/heartbeat.ts';
+import { configOf } from '../../testing/operator-config.ts';
+import { ProcessRig, type RunningPart } from '../../testing/process-rig.ts';
+import { issueAuthority, issueLeaf } from '../../webhook/certificates/issue.ts';
+import { startOperator, type Operator } from '../start.ts';
+import { createMirror } from './mirror.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const NAMESPACE = 'platform-remote';
+const ADMIN = { 'x-admin-key': 'admin' };
+const UNHEALTHY: Partial<Heartbeat> = {
+  health: { ...aHeartbeat().health, status: 'unhealthy' },
+  gap: { score: 55, grade: 'D', source: 'agent-sdk', issues: [] },
+};
+
+interface EventItem {
+  reason: string;
+  regarding: { name: string };
+}
+
+(whyNoControlPlane() ? describe.skip : describe)('the agents of a control plane outside the cluster', () => {
+  let cluster: Awaited<ReturnType<typeof startCluster>>;
+  let client: KubeClient;
+  let rig: ProcessRig;
+  let port: number;
+  let outside: RunningPart;
+  let ca: string;
+  let serving: Record<string, string>;
+  let settings: Record<string, string>;
+  const operators: { operator: Operator; warnings: string[] }[] = [];
+  const keys = new Map<string, string>();
+
+  beforeAll(async () => {
+    [cluster, rig] = await Promise.all([startCluster(), ProcessRig.open()]);
+    client = createKubeClient({ access: loadClusterAccess(cluster.kubeconfig), part: 'test' });
+    const crd: unknown = parse(readFileSync(join(ROOT, 'crds/agentobservations.yaml'), 'utf8'));
+    await post('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', crd);
+    for (const name of [NAMESPACE, 'platform-system'])
+      await post('/api/v1/namespaces', { metadata: { name } });
+    await post('/apis/coordination.k8s.io/v1/namespaces/platform-system/leases', {
+      metadata: { name: 'platform-operator' },
+    });
+    await until(
+      'the resource definition',
+      async () => (await client.send({ method: 'GET', path: collectionPath(AGENT_OBSERVATIONS) })).ok,
+    );
+    const validity = { now: new Date(), days: 1 };
+    const authority = await issueAuthority(validity);
+    const leaf = await issueLeaf(authority, ['127.0.0.1'], validity);
+    ca = authority.cert;
+    [port = 0] = await freePorts(1);
+    serving = {
+      ...{ STORE: 'sqlite', DATA_DIR: join(rig.folder, 'data'), PORT: String(port) },
+      ...{ PLATFORM_ADMIN_KEY: 'admin', RATE_LIMIT_SECONDS: '0' },
+      TLS_CERT_FILE: await rig.file('tls.crt', leaf.cert),
+      TLS_KEY_FILE: await rig.file('tls.key', leaf.key),
+    };
+    settings = {
+      PLATFORM_CONTROL_PLANE_URL: `https://127.0.0.1:${port}`,
+      PLATFORM_ADMIN_KEY: 'admin',
+      PLATFORM_CA_FILE: await rig.file('ca.crt', ca),
+      REMOTE_POLL_SECONDS: '1',
+    };
+    outside = await rig.start('control-plane', /listens/, serving);
+  }, 90_000);
+
+  afterAll(async () => {
+    await closeOperators();
+    await client?.close();
+    await cluster?.close();
+    await rig?.close();
+  }, 60_000);
+
+  async function post<T = unknown>(path: string, body: unknown): Promise<T> {
+    return expectOk(await client.send<T>({ method: 'POST', path, body }));
+  }
+
+  async function until<T>(what: string, look: () => Promise<T>): Promise<NonNullable<T>> {
+    const end = performance.now() + 60_000;
+    while (performance.now() < end) {
+      const found = await look();
+      if (found) return found;
+      await sleep(100);
+    }
+    throw new Error(`${what} did not come`);
+  }
+
+  async function closeOperators(): Promise<void> {
+    await Promise.all(operators.splice(0).map(({ operator }) => operator.close()));
+  }
+
+  async function startReplica(overrides: Record<string, string> = {}): Promise<void> {
+    const warnings: string[] = [];
+    const logger = { ...silentLogger, warn: (message: string) => void warnings.push(message) };
+    const config = configOf({
+      ...{ KUBECONFIG: cluster.kubeconfig, POD_NAMESPACE: 'platform-system' },
+      ...settings,
+      ...overrides,
+    });
+    const operator = await startOperator(config, logger, new AbortController().signal);
+    operators.push({ operator, warnings });
+  }
+
+  /** Asks the control plane outside. */
+  async function ask(method: 'GET' | 'POST' | 'DELETE', path: string, headers: object, body?: object) {
+    const url = new URL(`https://127.0.0.1:${port}/api/v1/${path}`);
+    const answer = await exchange(url, {
+      ...{ method, ca, maxBytes: 100_000 },
+      headers: { 'content-type': 'application/json', ...headers },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    if (!answer.answered || answer.status > 299) throw new Error(JSON.stringify(answer));
+    return JSON.parse(answer.status === 204 ? 'null' : String(answer.body)) as unknown;
+  }
+
+  async function register(agentName: string): Promise<void> {
+    const body = { agentName, runtime: 'docker' };
+    const { apiKey } = (await ask('POST', 'register', ADMIN, body)) as { apiKey: string };
+    keys.set(agentName, apiKey);
+  }
+
+  const report = (agentName: string, seq: number, overrides: Partial<Heartbeat> = {}) =>
+    ask(
+      'POST',
+      'heartbeat',
+      { authorization: `Bearer ${keys.get(agentName)}` },
+      aHeartbeat({ seq, sentAt: null, totals: { tokensToday: 42, costTodayUsd: 0 }, ...overrides }),
+    );
+
+  const observed = async (): Promise<AgentObservation[]> =>
+    (await listObjects(client, AGENT_OBSERVATIONS, { namespace: NAMESPACE })).items;
+  const one = async (name: string): Promise<AgentObservation | undefined> =>
+    (await observed()).find(({ metadata }) => metadata.name === name);
+  const phaseOf = async (name: string) => (await one(name))?.status?.phase;
+
+  /** Of each operator; undefined: it does not have it. */
+  async function metric(name: string): Promise<(number | undefined)[]> {
+    return Promise.all(
+      operators.map(async ({ operator }) => {
+        const text = await (await fetch(`http://127.0.0.1:${operator.port}/metrics`)).text();
+        const line = text
+          .split('\n')
+          .find((each) => each.startsWith(`${name} `) || each.startsWith(`${name}{`));
+        return line === undefined ? undefined : Number(line.slice(line.lastIndexOf(' ')));
+      }),
+    );
+  }
+
+  async function polls(more: number): Promise<void> {
+    const sum = async () =>
+      (await metric('platform_operator_mirror_polls_total{result="read"}')).map((n) => n ?? 0);
+    const before = Math.max(...(await sum()));
+    await until('the readings', async () => Math.max(...(await sum())) >= before + more);
+  }
+
+  test('appear under their names, as the list says, written by the leader alone', async () => {
+    await post(collectionPath(AGENT_OBSERVATIONS, NAMESPACE), {
+      ...{ apiVersion: 'platform.io/v1', kind: 'AgentObservation' },
+      ...{ metadata: { name: 'search' }, spec: { source: 'remote' } },
+    });
+    for (const name of ['shop', 'search', 'idle']) await register(name);
+    await report('shop', 1);
+    await report('search', 1, UNHEALTHY);
+    await startReplica();
+    await startReplica();
+    const shown = async () => (await observed()).filter(({ status }) => status?.agentId !== undefined);
+    await until('all', async () => (await shown()).length === 3);
+    const shop = (await one('shop'))!;
+    expect(shop).toMatchObject({
+      metadata: {
+        labels: { 'platform.io/mirrored': 'true' },
+        annotations: {
+          'platform.io/mirrored-from': `https://127.0.0.1:${port}`,
+          'platform.io/mirrored-namespace': 'platform-remote',
+        },
+      },
+      spec: { source: 'remote' },
+      status: { phase: 'Healthy', grade: 'A', score: 100, tokens: 42, runtime: 'docker' },
+    });
+    const [listed] = (await ask('GET', 'agents?limit=1&phase=Healthy', ADMIN)) as {
+      agentId: string;
+      lastSeen: string;
+    }[];
+    expect(shop.status).toMatchObject({ agentId: listed!.agentId, lastChecked: listed!.lastSeen });
+    expect(await phaseOf('idle')).toBe('Pending');
+    const other = (await observed()).find(({ metadata }) => /^search-[0-9a-f]{8}$/.test(metadata.name));
+    expect(other?.status).toMatchObject({ phase: 'Unhealthy', grade: 'D', score: 55 });
+    // What is registered here is none of its business.
+    expect((await one('search'))!.status?.agentId).toBeUndefined();
+    expect(
+      (await metric('platform_operator_mirror_polls_total')).filter((n) => n !== undefined),
+    ).toHaveLength(1);
+  }, 90_000);
+
+  test('cost no write while nothing changes, and an Event where something does', async () => {
+    const versions = async () => (await observed()).map(({ metadata }) => metadata.resourceVersion);
+    await polls(1);
+    const before = await versions();
+    await polls(3);
+    expect(await versions()).toEqual(before);
+    await report('shop', 2, UNHEALTHY);
+    await until('the phase', async () => (await phaseOf('shop')) === 'Unhealthy');
+    const path = `/apis/events.k8s.io/v1/namespaces/${NAMESPACE}/events`;
+    const reasons = async () => {
+      const { items } = expectOk(await client.send<{ items: EventItem[] }>({ method: 'GET', path }));
+      const own = items.filter(({ regarding }) => regarding.name === 'shop');
+      return own.map(({ reason }) => reason).sort();
+    };
+    await until('the Events', async () => (await reasons()).includes('Unhealthy'));
+    expect(await reasons()).toEqual(['GradeChanged', 'GradeChanged', 'Healthy', 'Unhealthy']);
+  }, 90_000);
+
+  test('go when they are gone there, and keep their names when they are registered again', async () => {
+    const [before] = (await observed()).filter(({ metadata }) => metadata.name.startsWith('search-'));
+    for (const name of ['idle', 'shop']) await ask('DELETE', `agents/${name}`, ADMIN);
+    await register('shop');
+    await until('the end', async () => (await one('idle')) === undefined);
+    await until('the new one', async () => (await phaseOf('shop')) === 'Pending');
+    await report('shop', 1);
+    await until('its report', async () => (await phaseOf('shop')) === 'Healthy');
+    expect((await observed()).map(({ metadata }) => metadata.name).sort()).toEqual(
+      ['search', before!.metadata.name, 'shop'].sort(),
+    );
+  }, 90_000);
+
+  test('stay in an outage, which is no lack of readiness but told once, and counted', async () => {
+    const before = await observed();
+    process.kill(outside.pid, 'SIGKILL');
+    await until('the outage', async () => (await metric('platform_operator_mirror_up')).includes(0));
+    const failed = () => metric('platform_operator_mirror_polls_total{result="failed"}');
+    await until('two more', async () => Math.max(...(await failed()).map((n) => n ?? 0)) > 2);
+    expect(await observed()).toEqual(before);
+    for (const { operator } of operators)
+      expect((await fetch(`http://127.0.0.1:${operator.port}/readyz`)).status).toBe(200);
+    const warnings = operators.flatMap(({ warnings: each }) => each);
+    expect(warnings.filter((each) => each.includes('outside the cluster'))).toEqual([
+      'cannot read the agents of the control plane outside the cluster, and tries again',
+    ]);
+    await closeOperators();
+  }, 90_000);
+
+  test('are Unknown when nobody has heard of them for two minutes, and what they are when it is back', async () => {
+    let aheadMs = 0;
+    const clock = { ...systemClock, monotonicMs: () => performance.now() + aheadMs };
+    const informer = createInformer<AgentObservation>({
+      ...{ client, clock: systemClock, logger: silentLogger, resource: AGENT_OBSERVATIONS },
+    });
+    informer.start();
+    await informer.synced();
+    const mirror = createMirror({
+      ...{
+        client,
+        clock,
+        logger: silentLogger,
+        metrics: createMetrics(),
+        namespace: NAMESPACE,
+        pollSeconds: 1,
+      },
+      source: {
+        url: new URL(settings['PLATFORM_CONTROL_PLANE_URL']!),
+        adminKey: new Secret('admin'),
+        caFile: settings['PLATFORM_CA_FILE']!,
+      },
+      statusWriter: createStatusWriter<ObservationStatus, AgentObservation>({
+        ...{ client, resource: AGENT_OBSERVATIONS, fieldManager: 'platform-operator' },
+      }),
+      allObservations: () => informer.list(),
+    });
+    const stop = new AbortController();
+    const running = mirror.run(stop.signal);
+    try {
+      aheadMs = 121_000;
+      await until('silence', async () => (await phaseOf('shop')) === 'Unknown');
+      const { status } = (await one('shop'))!;
+      expect(status).toMatchObject({ grade: 'A', score: 100 });
+      expect(status!.conditions!.find(({ type }) => type === 'Reporting')).toMatchObject({
+        ...{ status: 'False', reason: 'ControlPlaneUnreachable' },
+      });
+      outside = await rig.start('control-plane', /listens/, serving);
+      await until('its return', async () => (await phaseOf('shop')) === 'Healthy');
+    } finally {
+      stop.abort();
+      await running;
+      await informer.close();
+    }
+  }, 90_000);
+
+  test('go from a cluster whose operator mirrors nothing any more', async () => {
+    await startReplica({ PLATFORM_CONTROL_PLANE_URL: '', LEADER_ELECT: 'false' });
+    await until('the end', async () => !(await observed()).some(isMirrored));
+    expect((await observed()).map(({ metadata }) => metadata.name)).toEqual(['search']);
+  }, 90_000);
+});

@@ -1,0 +1,153 @@
+import { describe, expect, test } from '@jest/globals';
+import { MIRRORED_AGENT_ANNOTATION } from '../../core/observation/mirrored.ts';
+import type { AgentObservation, Condition, Phase } from '../../core/observation/observation.ts';
+import { mirrorNames } from './mirror-names.ts';
+import { mirroredStatus, unheardStatus } from './mirrored-status.ts';
+import type { OutsideAgent } from './outside-agent.ts';
+
+const AT = new Date('2026-03-01T10:00:00.400Z');
+
+const agent = (overrides: Partial<OutsideAgent> = {}): OutsideAgent => ({
+  agentId: 'agt_1',
+  agentName: 'shop',
+  namespace: 'platform-remote',
+  runtime: 'docker',
+  phase: 'Healthy',
+  grade: 'A',
+  score: 100,
+  tokens: 7,
+  lastSeen: '2026-03-01T09:59:50.000Z',
+  ...overrides,
+});
+
+const observation = (overrides: Partial<AgentObservation['metadata']> = {}): AgentObservation => ({
+  apiVersion: 'platform.io/v1',
+  kind: 'AgentObservation',
+  metadata: { name: 'shop', namespace: 'platform-remote', ...overrides },
+  spec: { source: 'remote' },
+});
+
+const verdicts = (conditions: readonly Condition[] | undefined) =>
+  Object.fromEntries((conditions ?? []).map(({ type, status, reason }) => [type, `${status} ${reason}`]));
+
+test('an agent is shown as its control plane lists it', () => {
+  const { conditions: _, ...status } = mirroredStatus(observation({ generation: 1 }), agent(), AT);
+  expect(status).toEqual({
+    observedGeneration: 1,
+    phase: 'Healthy',
+    agentId: 'agt_1',
+    runtime: 'docker',
+    grade: 'A',
+    score: 100,
+    tokens: 7,
+    lastChecked: '2026-03-01T09:59:50.000Z',
+  });
+});
+
+test('what nobody has reported is absent', () => {
+  const silent = agent({ phase: 'Pending', grade: null, score: null, tokens: null, lastSeen: null });
+  const { conditions: _, ...status } = mirroredStatus(observation(), silent, AT);
+  expect(status).toEqual({ phase: 'Pending', agentId: 'agt_1', runtime: 'docker' });
+});
+
+describe('the conditions', () => {
+  test.each<[Phase, ready: string, reporting: string, compliant: string]>([
+    ['Healthy', 'True Healthy', 'True HeartbeatReceived', 'Unknown Mirrored'],
+    ['Degraded', 'True Degraded', 'True HeartbeatReceived', 'Unknown Mirrored'],
+    ['Unhealthy', 'False Unhealthy', 'True HeartbeatReceived', 'Unknown Mirrored'],
+    ['Unknown', 'False Stale', 'False Stale', 'Unknown Stale'],
+    ['Pending', 'False NoHeartbeat', 'False NoHeartbeat', 'Unknown NoHeartbeat'],
+  ])('of an agent that is %s there', (phase, ready, reporting, compliant) => {
+    const { conditions } = mirroredStatus(observation(), agent({ phase }), AT);
+    expect(verdicts(conditions)).toEqual({
+      ...{ Ready: ready, Reporting: reporting, Compliant: compliant },
+      AgentReachable: 'Unknown Mirrored',
+      ModelReachable: 'Unknown Mirrored',
+      PolicyLoaded: 'Unknown Mirrored',
+    });
+  });
+
+  test.each<[number | null, string | undefined, string]>([
+    [74, undefined, 'False GradeTooLow'],
+    [75, undefined, 'Unknown Mirrored'],
+    [74, 'C', 'Unknown Mirrored'],
+    [null, undefined, 'False GradeTooLow'],
+  ])('Compliant with score %p and the wanted grade %p', (score, wanted, verdict) => {
+    const annotations = wanted === undefined ? {} : { 'platform.io/compliant-grade': wanted };
+    const { conditions } = mirroredStatus(observation({ annotations }), agent({ score }), AT);
+    expect(verdicts(conditions)['Compliant']).toBe(verdict);
+  });
+
+  test('move their time only with their status', () => {
+    const first = mirroredStatus(observation(), agent(), AT);
+    const later = new Date(AT.getTime() + 60_000);
+    const second = mirroredStatus({ ...observation(), status: first }, agent({ phase: 'Degraded' }), later);
+    expect(second.conditions).toEqual(
+      first.conditions!.map((each) => (each.type === 'Ready' ? { ...each, reason: 'Degraded' } : each)),
+    );
+  });
+});
+
+test('without its control plane an agent keeps what was last known, marked as old; a second time nothing changes', () => {
+  const known = mirroredStatus(observation(), agent(), AT);
+  const later = new Date(AT.getTime() + 121_000);
+  const status = unheardStatus({ ...observation(), status: known }, later);
+  expect(status).toMatchObject({ phase: 'Unknown', grade: 'A', score: 100, tokens: 7, agentId: 'agt_1' });
+  expect(verdicts(status.conditions)).toMatchObject({
+    Ready: 'False ControlPlaneUnreachable',
+    Reporting: 'False ControlPlaneUnreachable',
+    Compliant: 'Unknown ControlPlaneUnreachable',
+  });
+  const evenLater = new Date(later.getTime() + 60_000);
+  expect(unheardStatus({ ...observation(), status }, evenLater)).toEqual(status);
+});
+
+describe('the name of an observation', () => {
+  const mirrored = (name: string, agentId: string): AgentObservation =>
+    observation({ name, annotations: { [MIRRORED_AGENT_ANNOTATION]: agentId } });
+  interface Case {
+    agents: OutsideAgent[];
+    known?: AgentObservation[];
+    others?: string[];
+    names: Record<string, unknown>;
+  }
+  const withHash: unknown = expect.stringMatching(/^shop-[0-9a-f]{8}$/);
+  test.each<[string, Case]>([
+    ["is the agent's", { agents: [agent()], names: { agt_1: 'shop' } }],
+    [
+      'is another where one that is registered here has it',
+      { agents: [agent()], others: ['shop'], names: { agt_1: withHash } },
+    ],
+    [
+      'is another where two namespaces have the same',
+      {
+        agents: [agent(), agent({ agentId: 'agt_2', namespace: 'team' })],
+        names: { agt_1: 'shop', agt_2: withHash },
+      },
+    ],
+    [
+      'stays, whatever comes before it in the list',
+      {
+        agents: [agent({ agentId: 'agt_2' }), agent()],
+        known: [mirrored('shop', 'agt_1')],
+        names: { agt_1: 'shop', agt_2: withHash },
+      },
+    ],
+    [
+      'goes over to the agent that was registered again under it',
+      {
+        agents: [agent({ agentId: 'agt_2' })],
+        known: [mirrored('shop', 'agt_1')],
+        names: { agt_2: 'shop' },
+      },
+    ],
+  ])('%s', (_name, { agents, known = [], others = [], names }) => {
+    expect(Object.fromEntries(mirrorNames(agents, known, new Set(others)))).toEqual(names);
+  });
+
+  test('is a DNS label, however long the agent has it', () => {
+    const long = agent({ agentName: 'a'.repeat(63) });
+    const [name = ''] = mirrorNames([long], [], new Set([long.agentName])).values();
+    expect(name).toMatch(/^a{54}-[0-9a-f]{8}$/);
+  });
+});
