@@ -82,7 +82,8 @@ const MANIFEST = manifestText(`  requires:
     try {
       const found = await asked(redis.port, postgres.port);
       expect(found).toEqual({ exitCode: 1, store: SILENT, memory: SILENT });
-      expect(performance.now() - startedAt).toBeLessThan(6000);
+      // Six seconds, and as much again for a process to start on a busy machine.
+      expect(performance.now() - startedAt).toBeLessThan(12_000);
     } finally {
       for (const { pid } of [redis, postgres]) process.kill(pid, 'SIGCONT');
     }

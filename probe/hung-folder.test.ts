@@ -5,6 +5,7 @@ import { mkdtemp, open, rm, writeFile, type FileHandle } from 'node:fs/promises'
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { aManifest, NOON } from '../testing/facts.ts';
+import { stopwatch } from '../testing/stopwatch.ts';
 import { check } from '../core/health/check.ts';
 import type { Facts } from '../core/facts/facts.ts';
 import { gather } from './gather.ts';
@@ -42,13 +43,13 @@ const manifest = aManifest({
 });
 
 async function gathered(): Promise<{ facts: Facts; ms: number; checks: string[] }> {
-  const startedAt = performance.now();
+  const elapsed = stopwatch();
   const environment = { kind: 'own', variables: {}, folder, secretDir: folder } as const;
   const facts = await gather({ manifest, upstreamUrl: null, environment, now: () => NOON, asksModel: true });
   const { checks } = check(manifest, facts);
   return {
     facts,
-    ms: performance.now() - startedAt,
+    ms: elapsed(),
     checks: checks.map(({ id, status }) => `${id} ${status}`),
   };
 }

@@ -70,7 +70,7 @@ export const SUITES: readonly Suite[] = [
   {
     name: 'integration',
     group: 'integration',
-    jest: jest('integration', '--maxWorkers=3'),
+    jest: jest('integration'),
     after: ['build', 'images', 'test servers', 'unit'],
     timeoutMinutes: 30,
     wants: ['cluster'],

@@ -5,6 +5,7 @@ import type { Check } from '../core/health/health.ts';
 import { GOOD_ANSWERS, NO_REPORTS, SLOW_NO_REPORTS, written } from '../testing/hostile-answers.ts';
 import { manifestText, startSidecarRig, type SidecarRig } from '../testing/sidecar-rig.ts';
 import { TestServers } from '../testing/sockets.ts';
+import { stopwatch } from '../testing/stopwatch.ts';
 
 const ROUTES = Object.keys(GOOD_ANSWERS);
 
@@ -44,11 +45,11 @@ function answer(hostile: RequestListener, paths: readonly string[] = ROUTES): vo
 
 /** Every report at once, as it stands, and how long that took. */
 async function look(): Promise<Shown & { ms: number; bytes: number }> {
-  const startedAt = performance.now();
+  const elapsed = stopwatch();
   const texts = await Promise.all(
     ['/health/ready', '/gap', '/explore', '/usage'].map(async (path) => (await rig.control(path)).text()),
   );
-  const ms = performance.now() - startedAt;
+  const ms = elapsed();
   const [ready, gap, explore, usage] = texts.map((text) => JSON.parse(text) as unknown);
   return { ready, gap, explore, usage, ms, bytes: texts.join('').length } as Shown & {
     ms: number;

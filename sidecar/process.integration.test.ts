@@ -200,7 +200,8 @@ describe('SIGTERM', () => {
     const startedAt = Date.now();
     started.child.kill('SIGTERM');
     expect(await started.exit()).toBe(0);
-    expect(Date.now() - startedAt).toBeLessThan(3_000);
+    // The grace for what is in flight is 25 s.
+    expect(Date.now() - startedAt).toBeLessThan(12_000);
   });
 
   test('lets a request in flight finish while readyz says no', async () => {

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { PolicyInput } from '../../core/policy/policy-input.ts';
 import { startFakeEngine, type FakeEngine, type Reply } from '../../testing/fake-engine.ts';
+import { stopwatch } from '../../testing/stopwatch.ts';
 import { createOpaEngine, type OpaEngine } from './opa-engine.ts';
 
 const INPUT: PolicyInput = { agent_name: 'corner-shop', request_type: 'llm_call', guardrails_invoked: [] };
@@ -65,20 +66,20 @@ test('asks again where the engine had closed the kept connection', async () => {
 describe('an engine that gives no answer', () => {
   test('is given up on after the time-out', async () => {
     fake.reply = 'hang';
-    const startedAt = performance.now();
+    const elapsed = stopwatch();
     expect(await engine.evaluate(INPUT)).toEqual({
       state: 'unreachable',
       reason: 'no answer within 1000 ms',
     });
-    expect(performance.now() - startedAt).toBeLessThan(3_000);
+    expect(elapsed()).toBeLessThan(3_000);
   });
 
   test('more than its connections can carry wait no longer either', async () => {
     fake.reply = 'hang';
-    const startedAt = performance.now();
+    const elapsed = stopwatch();
     const answers = await Promise.all(Array.from({ length: 200 }, () => engine.evaluate(INPUT)));
     expect(new Set(answers.map(({ state }) => state))).toEqual(new Set(['unreachable']));
-    expect(performance.now() - startedAt).toBeLessThan(4_000);
+    expect(elapsed()).toBeLessThan(4_000);
   });
 
   test('is unreachable when nobody listens', async () => {

@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from '@jest/globals';
 import { fullListener } from '../../testing/full-listener.ts';
 import { manifestText, startSidecarRig, type SidecarRig } from '../../testing/sidecar-rig.ts';
+import { stopwatch } from '../../testing/stopwatch.ts';
 
 let rig: SidecarRig;
 afterEach(async () => {
@@ -32,8 +33,8 @@ test('whatever hangs, each report is there within six seconds', async () => {
   const mcp = { servers: [{ name: 'm', transport: 'http', url: `http://${address}` }] };
   rig = await startSidecarRig({ manifest: manifestText({ requires, memory, mcp }) });
   rig.agent.otherwise = () => undefined;
-  const startedAt = performance.now();
+  const elapsed = stopwatch();
   const answers = await askAll(2);
-  expect(performance.now() - startedAt).toBeLessThan(6_000);
+  expect(elapsed()).toBeLessThan(6_000);
   expect(answers.map(({ status }) => status)).toEqual([503, 200, 200, 200, 200, 503, 200, 200, 200, 200]);
 });
