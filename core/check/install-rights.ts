@@ -54,6 +54,8 @@ export const GRANTED: readonly { group: string; resources: readonly string[]; ve
   { group: 'coordination.k8s.io', resources: ['leases'], verbs: ['get', 'update'] },
   { group: 'authentication.k8s.io', resources: ['tokenreviews'], verbs: ['create'] },
   { group: ADMISSION, resources: ['mutatingwebhookconfigurations'], verbs: ['get', 'patch'] },
+  { group: ADMISSION, resources: ['validatingadmissionpolicies'], verbs: ['get'] },
+  { group: ADMISSION, resources: ['validatingadmissionpolicies/status'], verbs: ['patch'] },
   {
     group: 'platform.io',
     resources: ['agentobservations'],
