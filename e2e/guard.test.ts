@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { agentWorkload, manifestConfigMap, manifestOf } from './agent-workload.ts';
 import { startCluster, type Cluster } from './cluster/cluster.ts';
+import { canKill, keepKilling, type Killer } from './container-killer.ts';
 import { eventually, kubectlOf, type Kubectl, type KubeObject } from './kubectl.ts';
 import { CHART, RELEASE, SYSTEM_NAMESPACE, valuesFor } from './product.ts';
 
@@ -34,13 +35,44 @@ async function eventsOf(...what: string[]): Promise<string> {
   return text.slice(text.lastIndexOf('\nEvents:'));
 }
 
-async function scaleInjector(replicas: number): Promise<void> {
-  await system.run('scale', `deploy/${WEBHOOK}`, `--replicas=${replicas}`);
-  if (replicas > 0) await system.run('rollout', 'status', `deploy/${WEBHOOK}`, '--timeout=60s');
-  else
-    await system.run(
-      ...['wait', '--for=delete', 'pod', '-l', 'app.kubernetes.io/component=webhook', '--timeout=60s'],
-    );
+interface InjectorPods {
+  items: {
+    status: {
+      containerStatuses?: {
+        ready: boolean;
+        restartCount: number;
+        lastState: { terminated?: { exitCode: number } };
+      }[];
+    };
+  }[];
+}
+
+const INJECTOR = ['pods', '-l', 'app.kubernetes.io/component=webhook'] as const;
+const injectorContainers = async () =>
+  (await system.get<InjectorPods>(...INJECTOR)).items.flatMap(({ status }) => status.containerStatuses ?? []);
+let killer: Killer | null = null;
+
+/** By SIGKILL for its processes; where their node cannot be reached, by taking its pods away. */
+async function takeInjectorAway(): Promise<void> {
+  if (canKill) killer = await keepKilling(cluster, SYSTEM_NAMESPACE, 'webhook');
+  else await system.run('scale', `deploy/${WEBHOOK}`, '--replicas=0');
+  await eventually('an injector that is away', 60_000, injectorContainers, (containers) =>
+    containers.every(({ ready, restartCount }) => !ready && (!canKill || restartCount > 0)),
+  );
+}
+
+/** Its pods are made anew: the kubelet's pauses between two starts of a killed container have grown to a minute by now. */
+async function bringInjectorBack(): Promise<void> {
+  if (killer === null) await system.run('scale', `deploy/${WEBHOOK}`, '--replicas=2');
+  else {
+    const containers = await injectorContainers();
+    expect(containers).toHaveLength(2);
+    for (const { lastState } of containers) expect(lastState.terminated?.exitCode).toBe(137);
+    await killer.stop();
+    killer = null;
+    await system.run('delete', ...INJECTOR, '--grace-period=1');
+  }
+  await system.run('rollout', 'status', `deploy/${WEBHOOK}`, '--timeout=60s');
 }
 
 /** A workload of another kind around the pods of the agent's Deployment, with a name of its own. */
@@ -111,6 +143,7 @@ beforeAll(async () => {
 }, 240_000);
 
 afterAll(async () => {
+  await killer?.stop();
   await cluster
     .exec(['helm', '-n', SYSTEM_NAMESPACE, 'uninstall', RELEASE, '--ignore-not-found', '--wait'])
     .catch(() => undefined);
@@ -141,7 +174,9 @@ describe('while the injector answers', () => {
     ).toMatchObject({
       stdout: '',
     });
-  }, 90_000);
+    const policy = `validatingadmissionpolicy/${FULLNAME}-canary`;
+    await system.run('wait', '--for=condition=CanaryPassing', policy, '--timeout=30s');
+  }, 120_000);
 
   test('an agent starts, and its Deployment says that it is injected', async () => {
     await kubectl.apply(agentWorkload({ name: 'early', image: cluster.imageRef('example-agents') }));
@@ -157,7 +192,7 @@ describe('while the injector answers', () => {
 
 describe('while the injector is down', () => {
   beforeAll(async () => {
-    await scaleInjector(0);
+    await takeInjectorAway();
     await kubectl.apply([
       ...agentWorkload({ name: 'late', image: cluster.imageRef('example-agents'), replicas: 2 }),
       ...like('late-set', 'StatefulSet'),
@@ -223,7 +258,7 @@ describe('while the injector is down', () => {
 describe('when the injector is back', () => {
   test('every agent starts by itself within seconds, long before its controller would try again', async () => {
     // By now, half a minute later, the controllers wait for 20 seconds and more.
-    await scaleInjector(2);
+    await bringInjectorBack();
     const back = performance.now();
     const { items } = (
       await eventually(

@@ -319,6 +319,16 @@ test('the chart has the version of the package', () => {
     expect(bare.filter(({ metadata }) => metadata.name.endsWith('-canary'))).toEqual([]);
     const env = containersOf(bare).find(({ name }) => name === 'operator')?.env;
     expect(env?.find(({ name }) => name === 'CANARY_NAMESPACE')).toBeUndefined();
+    const policyOf = (objects: Rendered[]) =>
+      ['operator', 'webhook'].map(
+        (part) =>
+          containersOf(objects)
+            .find(({ name }) => name === part)
+            ?.env?.find(({ name }) => name === 'CANARY_POLICY')?.value,
+      );
+    // The one writes the condition, the other waits for it.
+    expect(policyOf(whole)).toEqual(['agent-compliance-canary', 'agent-compliance-canary']);
+    expect(policyOf(bare)).toEqual([undefined, undefined]);
   });
 
   test.each(['true', 'false'])('the operator knows what the webhook injects, canary %s', async (canary) => {
