@@ -155,6 +155,9 @@ const ACCEPTED: string[][] = [
   ['webhook.replicas=1', 'operator.replicas=1'],
   ['webhook.replicas=3', 'webhook.podDisruptionBudget.minAvailable=2'],
   ['webhook.resources.limits=null'],
+  ['webhook.resources=null', 'sidecar.resources=null'],
+  ['policy=null', 'guard=null', 'canary=null', 'image=null'],
+  ['networkPolicy=null', 'monitoring=null', 'adminKey=null', 'operator.podDisruptionBudget=null'],
   ['webhook.resources.limits.cpu=null'],
   ['webhook.resources.limits.memory=1e9', 'webhook.resources.requests.cpu=.5'],
   ['operator.resources.limits.ephemeral-storage=1Gi'],
@@ -169,6 +172,14 @@ const sets = (values: readonly string[]) => values.flatMap((value) => ['--set', 
     const { code, stderr } = await template(...sets(set));
     expect(code).toBe(1);
     for (const each of words) expect(stderr).toContain(each);
+  });
+
+  test('that are missing are those of values.yaml, and a limit that was taken away stays away', async () => {
+    const whole = await template();
+    const parts = Object.keys(parse(readFileSync(join(CHART, 'values.yaml'), 'utf8')) as object);
+    expect(await template(...sets(parts.map((part) => `${part}=null`)))).toEqual(whole);
+    const { stdout } = await template(...sets(['webhook.resources.limits.cpu=null']));
+    expect(stdout.match(/cpu: "1"/g)?.length).toBe((whole.stdout.match(/cpu: "1"/g)?.length ?? 0) - 1);
   });
 
   test.each(ACCEPTED.map((set) => [set]))('%j are accepted', async (set) => {

@@ -101,11 +101,8 @@ export function chartPage(): string {
 
 /**
  * `files/defaults.yaml` of the chart: `helm upgrade --reuse-values` gives a chart the defaults of the one before it, without
- * the values that came later, and a template cannot read values.yaml. Resources are left out: a limit is taken away by null.
+ * the values that came later, and a template cannot read values.yaml. Helm reads YAML 1.1, in which `off` is false.
  */
 export function chartDefaults(): string {
-  const lasting = JSON.stringify(parse(values()), (key, value: unknown) =>
-    key === 'resources' ? undefined : value,
-  );
-  return `# Made by scripts/generate.ts from values.yaml. Do not edit.\n${stringify(JSON.parse(lasting))}`;
+  return `# Made by scripts/generate.ts from values.yaml. Do not edit.\n${stringify(parse(values()), { version: '1.1' })}`;
 }

@@ -11,7 +11,7 @@ none of what came later. Whatever is there stays, and a limit that was taken awa
 {{- range $key, $default := index . 1 -}}
 {{- if not (hasKey $values $key) -}}
 {{- $_ := set $values $key $default -}}
-{{- else if and (kindIs "map" $default) (kindIs "map" (get $values $key)) -}}
+{{- else if and (ne $key "resources") (kindIs "map" $default) (kindIs "map" (get $values $key)) -}}
 {{- include "ac.fillIn" (list (get $values $key) $default) -}}
 {{- end -}}
 {{- end -}}
