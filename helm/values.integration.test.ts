@@ -32,6 +32,9 @@ const BY_SCHEMA: Refusal[] = [
   [['image.pullPolicy=Sometimes'], "'/image/pullPolicy'"],
   [['image.pullSecrets={A B}'], "'/image/pullSecrets/0'"],
   [['remote.namespace=Remote'], "'/remote/namespace'"],
+  [['remote.controlPlane.url=ftp://fleet.example'], "'/remote/controlPlane/url'"],
+  [['remote.controlPlane.url=https://user:pass@fleet.example'], "'/remote/controlPlane/url'"],
+  [['remote.controlPlane.pollSeconds=0'], "'/remote/controlPlane/pollSeconds': minimum: got 0, want 1"],
   [['canary.namespace='], "'/canary/namespace'"],
   [['controlPlane.service.type=ExternalName'], "'/controlPlane/service/type': value must be one of"],
   [['controlPlane.service.port=70000'], "'/controlPlane/service/port': maximum"],
@@ -58,6 +61,10 @@ const BY_SCHEMA: Refusal[] = [
 const BY_CHECK: Refusal[] = [
   [['policy.minimumMode=enforce'], 'policy.mode: track is under policy.minimumMode, which is enforce'],
   [['policy.mode=off', 'policy.minimumMode=track'], 'policy.mode: off is under policy.minimumMode'],
+  [
+    ['remote.controlPlane.url=https://fleet.example'],
+    'remote.controlPlane.existingSecret: wanted with remote.controlPlane.url',
+  ],
   [
     ['guard.action=off', 'policy.mode=enforce', 'policy.minimumMode=enforce'],
     'guard.action: off lets agents start without a sidecar while the injector is away',

@@ -31,6 +31,8 @@ A check is (list <is wrong> "path of the value" "what is wrong, and what to do")
     (printf "off lets agents start without a sidecar while the injector is away, where policy.minimumMode %s holds for none of them; take deny, or minimumMode off" $policy.minimumMode))
   (list (and (eq $policy.engine "none") (or (eq $policy.mode "enforce") (eq $policy.minimumMode "enforce"))) "policy.engine"
     "none evaluates no rule, so enforce would stop nothing; take builtin or opa, or the mode track")
+  (list (and .Values.remote.controlPlane.url (not .Values.remote.controlPlane.existingSecret)) "remote.controlPlane.existingSecret"
+    "wanted with remote.controlPlane.url: a Secret with the admin key of that control plane")
   (list (and (eq $policy.engine "opa") (not $policy.opa.image)) "policy.opa.image"
     "wanted with policy.engine opa: an image of Open Policy Agent with a tag or a digest, such as openpolicyagent/opa:1.22.0-static")
   (list (and .Values.monitoring.prometheusRule.enabled (not .Values.monitoring.serviceMonitor.enabled)) "monitoring.prometheusRule.enabled"
