@@ -23,6 +23,8 @@ const CREDENTIALS_MS = 10_000;
 export function createConnection(access: ClusterAccess): Connection {
   const server = new URL(access.server);
   let pool: { id: string; agent: Agent } | null = null;
+  /** The credentials that the pool was last compared with. */
+  let seen: Credentials | null = null;
   let read: { at: number; credentials: Promise<Credentials> } | null = null;
 
   function credentials(): Promise<Credentials> {
@@ -38,14 +40,17 @@ export function createConnection(access: ClusterAccess): Connection {
     origin: server.origin,
     prefix: server.pathname.replace(/\/$/, ''),
     async current() {
-      const { headers, tls } = await credentials();
-      const id = identityOf(tls);
-      if (pool?.id !== id) {
-        // The old pool ends by itself when its last watch does.
-        void pool?.agent.close();
-        pool = { id, agent: createAgent(tls) };
+      const fresh = await credentials();
+      if (pool === null || seen !== fresh) {
+        const id = identityOf(fresh.tls);
+        if (pool?.id !== id) {
+          // The old pool ends by itself when its last watch does.
+          void pool?.agent.close();
+          pool = { id, agent: createAgent(fresh.tls) };
+        }
+        seen = fresh;
       }
-      return { headers, dispatcher: pool.agent };
+      return { headers: fresh.headers, dispatcher: pool.agent };
     },
     async another() {
       const { headers, tls } = await credentials();

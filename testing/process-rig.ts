@@ -16,6 +16,7 @@ export interface RunningPart {
   pid: number;
   /** What it has written so far, both streams. */
   output(): string;
+  kill(signal: NodeJS.Signals): void;
   stop(): Promise<void>;
 }
 
@@ -97,8 +98,18 @@ export class ProcessRig {
     return { ...started, proxyUrl: `http://${HOST}:${proxy}`, controlUrl };
   }
 
+  /** Ends every process, also one that is suspended. */
+  async stopAll(): Promise<void> {
+    await Promise.all(
+      [...this.#running].map((part) => {
+        part.kill('SIGCONT');
+        return part.stop();
+      }),
+    );
+  }
+
   async close(): Promise<void> {
-    await Promise.all([...this.#running].map((part) => part.stop()));
+    await this.stopAll();
     await rm(this.folder, { recursive: true, force: true });
   }
 }
@@ -112,6 +123,7 @@ function runningPart(child: ChildProcess, onExit: () => void): RunningPart {
   return {
     pid: child.pid ?? NaN,
     output: () => output,
+    kill: (signal) => void child.kill(signal),
     stop: async () => {
       child.kill('SIGTERM');
       const late = setTimeout(() => child.kill('SIGKILL'), 10_000);

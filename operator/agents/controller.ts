@@ -85,6 +85,8 @@ class Controller implements AgentController {
   }
 
   serviceChanged(change: Change<Service>): void {
+    // Before this replica leads, each Service of the first list would be held against every pod for nothing.
+    if (this.#queues === null) return;
     if (change.type === 'modified' && sameJson(change.before.spec, change.object.spec)) return;
     const copies = copiesOf(change);
     for (const pod of this.#context.allPods())

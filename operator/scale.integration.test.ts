@@ -1,0 +1,77 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { residentMb } from '../bench/processes.ts';
+import { whyNoControlPlane } from '../e2e/cluster/control.ts';
+import { getObject, listObjects } from '../kube/objects.ts';
+import { AGENT_OBSERVATIONS, DEPLOYMENTS, PODS, REPLICA_SETS, type Resource } from '../kube/resources.ts';
+import type { KubeObject } from '../kube/types.ts';
+import { isSettled, makeAgents, report } from '../testing/fleet.ts';
+import { OperatorRig, until, type OperatorProcess } from '../testing/operator-rig.ts';
+import { cloneStored, type Stored } from '../testing/stored-clones.ts';
+
+const AGENTS = 2_000;
+const MAX_MB = 250;
+/** Of a process that has the machine for itself; beside other suites it gets less of it. */
+const SYNC_MS = Number(process.env['SYNC_SECONDS'] ?? 60) * 1_000;
+const NAMESPACE = 'team';
+
+(whyNoControlPlane() ? describe.skip : describe)('an operator with 2,000 agents in 5,000 pods', () => {
+  let rig: OperatorRig;
+  let operator: OperatorProcess;
+
+  beforeAll(async () => {
+    rig = await OperatorRig.open([NAMESPACE]);
+    await rig.addAccount('operator');
+    // Two agents are made by the product itself, and all others are their copies.
+    const seeds = [2, 3].map((pods) => ({ namespace: NAMESPACE, name: `seed-${pods}`, pods }));
+    await makeAgents(rig, seeds);
+    const first = await rig.startOperator('operator');
+    await until('the observations', async () => (await rig.observations()).filter(isSettled).length === 2);
+    for (const seed of seeds) await report(rig, seed);
+    await rig.quiet();
+    await first.stop();
+    for (const { name } of seeds) {
+      const names = Array.from({ length: AGENTS / 2 - 1 }, (_, index) => `${name}-copy-${index}`);
+      await cloneStored(rig.control, await stored(name), { from: name, names });
+    }
+    await until('the copies', async () => (await rig.observations()).length === AGENTS);
+  }, 180_000);
+  afterAll(() => rig?.close());
+
+  async function stored(agent: string): Promise<Stored[]> {
+    const named: [Resource<KubeObject>, string][] = [
+      [DEPLOYMENTS, agent],
+      [REPLICA_SETS, `${agent}-1`],
+      [AGENT_OBSERVATIONS, agent],
+    ];
+    const objects = await Promise.all(
+      named.map(async ([resource, name]) => {
+        const object = await getObject(rig.client, resource, { namespace: NAMESPACE, name });
+        return object === null ? [] : [{ resource, object }];
+      }),
+    );
+    const { items } = await listObjects(rig.client, PODS, { labelSelector: `platform.io/agent=${agent}` });
+    return [...objects.flat(), ...items.map((object) => ({ resource: PODS, object }))];
+  }
+
+  test('has looked at every one in time', async () => {
+    const began = performance.now();
+    operator = await rig.startOperator('operator');
+    await rig.inSync(operator);
+    expect(performance.now() - began).toBeLessThan(SYNC_MS);
+    expect(await operator.metric('platform_operator_agents', /Healthy/)).toBe(AGENTS);
+    expect((await operator.readiness())?.status).toBe(200);
+  }, 120_000);
+
+  test(`holds less than ${MAX_MB} MB`, () => {
+    expect(residentMb(operator.pid)).toBeLessThan(MAX_MB);
+  });
+
+  test('writes nothing, since nothing changes', async () => {
+    const before = rig.audit.writes().length;
+    await sleep(5_000);
+    expect(rig.audit.writes().slice(before)).toEqual([]);
+    // The seeds' own making was the last that was written.
+    expect(rig.audit.writes().filter(({ name }) => name.includes('copy'))).toEqual([]);
+  }, 30_000);
+});

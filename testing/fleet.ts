@@ -1,0 +1,139 @@
+import { contextOf } from '../core/observation/context-of.ts';
+import type { AgentObservation, InstanceStatus, ObservationStatus } from '../core/observation/observation.ts';
+import { statusOf } from '../core/observation/status-of.ts';
+import { listObjects } from '../kube/objects.ts';
+import { AGENT_OBSERVATIONS, PODS } from '../kube/resources.ts';
+import { createStatusWriter } from '../kube/status-writer.ts';
+import { createSlots } from '../kube/slots.ts';
+import type { OperatorRig } from './operator-rig.ts';
+
+const INJECTED = {
+  version: '1',
+  config: 'c',
+  agent: { container: 'agent', port: 8000 },
+  restore: [],
+  ownLabel: false,
+};
+
+/** What the webhook makes of a pod, with about as much text as a pod of the product has. */
+const template = (agent: string) => ({
+  metadata: {
+    labels: { app: agent, 'platform.io/agent': agent },
+    annotations: { 'platform.io/inject': 'true', 'platform.io/injected': JSON.stringify(INJECTED) },
+  },
+  spec: {
+    automountServiceAccountToken: false,
+    initContainers: [
+      {
+        name: 'platform-sidecar',
+        image: 'sidecar',
+        restartPolicy: 'Always',
+        ports: [{ name: 'http', containerPort: 4000 }],
+        env: Array.from({ length: 12 }, (_, index) => ({ name: `NAME_${index}`, value: `value ${index}` })),
+      },
+    ],
+    containers: [
+      {
+        name: 'agent',
+        image: 'agent',
+        ports: [{ containerPort: 8000 }],
+        env: Array.from({ length: 12 }, (_, index) => ({ name: `NAME_${index}`, value: `value ${index}` })),
+      },
+    ],
+  },
+});
+
+/**
+ * Makes agents as a cluster has them: a Deployment, its ReplicaSet and `pods` pods on nodes that are not there, each as
+ * the API server stores it. Nothing runs, and no controller minds.
+ */
+export async function makeAgents(
+  rig: OperatorRig,
+  agents: readonly { namespace: string; name: string; pods: number }[],
+): Promise<void> {
+  const slots = createSlots(24);
+  const apps = (namespace: string, plural: string) => `/apis/apps/v1/namespaces/${namespace}/${plural}`;
+  await Promise.all(
+    agents.map(async ({ namespace, name, pods }) => {
+      await slots.take();
+      try {
+        const spec = {
+          replicas: pods,
+          selector: { matchLabels: { app: name } },
+          template: template(name),
+        };
+        const deployment = await rig.post(apps(namespace, 'deployments'), { metadata: { name }, spec });
+        const replicaSet = await rig.post(apps(namespace, 'replicasets'), {
+          metadata: { name: `${name}-1`, ownerReferences: [owner('Deployment', name, deployment)] },
+          spec,
+        });
+        const ownerReferences = [owner('ReplicaSet', `${name}-1`, replicaSet)];
+        for (let index = 0; index < pods; index += 1) {
+          const { metadata, spec: containers } = template(name);
+          await rig.post(`/api/v1/namespaces/${namespace}/pods`, {
+            metadata: { ...metadata, name: `${name}-1-${index}`, ownerReferences },
+            spec: { ...containers, nodeName: `fake-${index}` },
+          });
+        }
+      } finally {
+        slots.give();
+      }
+    }),
+  );
+}
+
+const owner = (kind: string, name: string, { metadata }: { metadata: { uid: string } }) => ({
+  apiVersion: 'apps/v1',
+  kind,
+  name,
+  uid: metadata.uid,
+  controller: true,
+});
+
+/** Stores a heartbeat of every pod of the agent, as the control plane does. */
+export async function report(
+  rig: OperatorRig,
+  { namespace, name }: { namespace: string; name: string },
+  change: Partial<InstanceStatus> = {},
+): Promise<void> {
+  const { items } = await listObjects(rig.client, PODS, {
+    namespace,
+    labelSelector: `platform.io/agent=${name}`,
+  });
+  const at = new Date();
+  const instances = items.map(({ metadata }): InstanceStatus => ({
+    name: metadata.name,
+    ...(metadata.uid === undefined ? {} : { uid: metadata.uid }),
+    startedAt: at.toISOString(),
+    seq: 1,
+    phase: 'Healthy',
+    score: 100,
+    lastHeartbeat: at.toISOString(),
+    intervalSeconds: 300,
+    tokensToday: 7,
+    costTodayUsd: 0,
+    day: at.toISOString().slice(0, 10),
+    violations: 0,
+    criticalIssues: 0,
+    agentReachable: true,
+    deniedInWindow: 0,
+    ...change,
+  }));
+  const writer = createStatusWriter<ObservationStatus, AgentObservation>({
+    client: rig.client,
+    resource: AGENT_OBSERVATIONS,
+    fieldManager: 'platform-control-plane',
+  });
+  await writer.write({ namespace, name }, (current) =>
+    statusOf(
+      { ...(current.status ?? { phase: 'Pending' }), instances, lastChecked: at.toISOString() },
+      at,
+      contextOf(current),
+    ),
+  );
+}
+
+/** The operator has said what it sees, and nothing of it is missing. */
+export function isSettled({ status }: AgentObservation): boolean {
+  return ['Ready', 'Injected'].every((type) => status?.conditions?.some((each) => each.type === type));
+}
