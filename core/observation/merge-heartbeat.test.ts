@@ -299,12 +299,34 @@ describe('several instances', () => {
     expect(condition(later, 'Reporting')).toBe('True SomeInstancesSilent');
   });
 
-  test('are at most 50; what a further one uses is counted by its windows', () => {
-    const many = Array.from({ length: 50 }, (_, index): Beat => ({ from: `pod-${index}`, tokens: 1 }));
-    const usage = { windowStartedAt: NOON, models: [], totalTokens: 9, totalCalls: 1 };
-    const status = after(...many, { from: 'one-more', tokens: 1000, rest: { usage } });
+  const many = Array.from({ length: 50 }, (_, index): Beat => ({ from: `pod-${index}`, tokens: 1 }));
+  const window = (totalTokens: number): Partial<Heartbeat> => ({
+    usage: { windowStartedAt: NOON, models: [], totalTokens, totalCalls: 1 },
+  });
+
+  test('are at most 50; of a further one its total of the day counts, once however often it comes', () => {
+    const further: Beat = { from: 'one-more', tokens: 1000, rest: window(9) };
+    const status = after(...many, further, further, { ...further, seq: 2, tokens: 1010 });
     expect(status.instances).toHaveLength(50);
-    expect([status.instanceCount, status.tokens, status.departedToday?.tokens]).toEqual([50, 59, 9]);
+    expect([status.instanceCount, status.tokens, status.departedToday?.tokens]).toEqual([50, 1060, 1010]);
+    const room = statusOf(
+      withoutGone(status, ({ name }) => name !== 'pod-0', at(1)),
+      at(1),
+    );
+    const listed = merge(room, { ...further, seq: 3, second: 2, tokens: 1020 });
+    expect([listed.instanceCount, listed.tokens, listed.departedToday?.tokens]).toEqual([50, 1070, 1]);
+  });
+
+  test('beyond 50: who sends no totals, and who finds no room among 150 others, counts by its windows', () => {
+    const plain: Beat = { from: 'plain', tokens: null, rest: window(9) };
+    expect(after(...many, plain, { ...plain, seq: 2 }).tokens).toBe(68);
+    const others = Array.from({ length: 151 }, (_, index): Beat => ({
+      from: `further-${index}`,
+      tokens: 100,
+      rest: window(1),
+    }));
+    const status = after(...many, ...others);
+    expect([status.tokens, status.departedToday?.instances?.length]).toEqual([50 + 15_001, 150]);
   });
 });
 
@@ -461,15 +483,15 @@ describe('a process that is taken for gone', () => {
     expect(brought(merge(left, { ...nameless, second: 2, tokens: 6 }))).toEqual([6, 0]);
   });
 
-  test('is remembered until fifty others have left, and its tokens for the day', () => {
-    const beats = Array.from({ length: 60 }, (_, index): Beat => ({ from: `pod-${index}`, tokens: 1 }));
+  test('is remembered until 150 others have left, and its tokens for the day', () => {
+    const beats = Array.from({ length: 160 }, (_, index): Beat => ({ from: `pod-${index}`, tokens: 1 }));
     const names = beats.map((beat) => beat.from ?? '');
     const left = beats.reduce<ObservationStatus>(
       (status, beat, index) => gone(merge(status, beat), 0, names[index] ?? ''),
       { phase: 'Pending' },
     );
     expect(left.departedToday?.instances?.map(({ name }) => name)).toEqual(names.slice(10));
-    expect(left.tokens).toBe(60);
+    expect(left.tokens).toBe(160);
     expect(gone(left, 43_201, 'nobody').departedToday).toBeUndefined();
   });
 

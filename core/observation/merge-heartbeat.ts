@@ -7,7 +7,7 @@ import { instanceOf, isOutdated, isSameProcess, modelCheck, type SenderId } from
 import type { InstanceStatus, ObservationStatus } from './observation.ts';
 import { isLive, worstOf } from './phase.ts';
 import { statusOf, type ObservationContext } from './status-of.ts';
-import { departed, withDeparted, withReturned } from './tokens.ts';
+import { departed, hasRoomForDeparted, withDeparted, withReturned } from './tokens.ts';
 
 /** Who sent the heartbeat, and what the writer knows of the agent. */
 export interface Sender extends SenderId, ObservationContext {}
@@ -49,7 +49,7 @@ export function mergeHeartbeat(
   const next = { ...withoutReturned(before, heartbeat, sender, at), ...proofsOf(before, heartbeat, at) };
   const others = (before.instances ?? []).filter((each) => each !== known);
   if (known === undefined && others.length >= MAX_INSTANCES)
-    return statusOf(overfull(next, heartbeat, at), at, sender);
+    return statusOf(overfull(next, heartbeat, instance, at), at, sender);
   // A process that was replaced leaves what it used today behind.
   const replaced = known !== undefined && !isSameProcess(known, heartbeat, sender) ? [known] : [];
   const { departedToday: _, ...kept } = next;
@@ -76,10 +76,19 @@ function withoutReturned(
 }
 
 /**
- * Beyond the most instances that a status can list, a further one is not listed; what it used counts by its windows.
+ * Beyond the most instances that a status can list, a further one is not listed and says nothing of phase and score;
+ * its total of the day is kept as if it had left, and taken out again when it reports next. Who sends no totals, and who
+ * finds no room there, counts by its windows.
  */
-function overfull(status: ObservationStatus, heartbeat: Heartbeat, at: Date): ObservationStatus {
+function overfull(
+  status: ObservationStatus,
+  heartbeat: Heartbeat,
+  instance: InstanceStatus,
+  at: Date,
+): ObservationStatus {
   const { departedToday: _, ...kept } = status;
+  if (heartbeat.totals !== null && hasRoomForDeparted(status, at))
+    return { ...kept, ...withDeparted(status, [instance], at) };
   const use = { tokens: heartbeat.usage?.totalTokens ?? 0, costUsd: 0 };
   return { ...kept, ...departed(status, [use], at) };
 }

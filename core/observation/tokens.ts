@@ -74,7 +74,12 @@ export function withReturned(
 }
 
 /** A heartbeat is late by a minute at most; the parts of processes that left before these cannot be taken out again. */
-const MAX_DEPARTED = 50;
+const MAX_DEPARTED = 150;
+
+/** Whether one more process can be remembered without another being forgotten. */
+export function hasRoomForDeparted(status: Pick<ObservationStatus, 'departedToday'>, at: Date): boolean {
+  return rowsOn(status, at).length < MAX_DEPARTED;
+}
 
 function departedOf(
   at: Date,
