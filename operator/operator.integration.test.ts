@@ -787,8 +787,6 @@ const UNSEEN = [
   'create platform.io agentobservations',
   // Pods of a DaemonSet need nodes.
   'get apps daemonsets',
-  // A repetition of the same Event within ten minutes.
-  'patch events.k8s.io events',
 ];
 
 interface StoredEvent {
