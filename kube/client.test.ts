@@ -55,6 +55,30 @@ describe('the client', () => {
     expect(server.requests[0]?.url.pathname).toBe(`${PATH}/..%2F..%2Fsecrets`);
   });
 
+  test('sends nothing but GET while it may not write, and says why', async () => {
+    let mayWrite = false;
+    const codes: string[] = [];
+    const fenced = createKubeClient({
+      access: server.access,
+      part: 'test',
+      mayWrite: () => mayWrite,
+      observe: ({ method, code }) => codes.push(`${method} ${code}`),
+    });
+    const attempt = createObject(fenced, PODS, { metadata: KEY });
+    await expect(attempt).rejects.toMatchObject({ code: 'KUBE_FENCED', status: 0 });
+    expect(await getObject(fenced, PODS, KEY)).toBeNull();
+    mayWrite = true;
+    expect(await createObject(fenced, PODS, { metadata: KEY })).toMatchObject({ outcome: 'created' });
+    expect(server.requests.map(({ method }) => method)).toEqual(['GET', 'POST']);
+    expect(codes).toEqual(['POST <error>', 'GET 404', 'POST 201']);
+    await fenced.close();
+  });
+
+  test('waits no longer than half a minute, whatever a proxy asks for', async () => {
+    server.fail({ when: () => true, answer: { status: 503, headers: { 'retry-after': '86400' } } });
+    expect(await client.send({ method: 'GET', path: PATH })).toMatchObject({ retryAfterMs: 30_000 });
+  });
+
   test('hands back a refusal with its reason and the time to wait', async () => {
     const body = { kind: 'Status', reason: 'TooManyRequests', message: 'slow down' };
     server.fail({ when: () => true, answer: { status: 429, headers: { 'retry-after': '3' }, body } });

@@ -111,6 +111,42 @@ describe('a work queue', () => {
     expect(at[1]! - at[0]!).toBeGreaterThanOrEqual(148);
   });
 
+  test('tries one key at a time while the API server is away, and all of them soon after it is back', async () => {
+    let isAway = true;
+    let tries = 0;
+    const done = new Set<string>();
+    const queue = queueOf(async (key) => {
+      tries += 1;
+      if (isAway) throw new KubeError({ status: 0, reason: '', message: 'away', retryAfterMs: null });
+      done.add(key);
+    });
+    for (let index = 0; index < 200; index += 1) queue.add(`key-${index}`);
+    queue.start();
+    await delay(1_000);
+    // Four at once at first; then pauses of at least 100, 200, 400, ... ms, one try after each.
+    expect(tries).toBeLessThanOrEqual(15);
+    expect(queue.length).toBeGreaterThan(180);
+    isAway = false;
+    await until(() => done.size === 200);
+    await queue.close();
+    expect(done.size).toBe(200);
+  });
+
+  test('does not let the trouble of one key hold up the others', async () => {
+    let runs = 0;
+    const queue = queueOf(async (key) => {
+      if (key === 'bad')
+        throw new KubeError({ status: 500, reason: '', message: 'broken', retryAfterMs: null });
+      runs += 1;
+    });
+    queue.start();
+    queue.add('bad');
+    for (let index = 0; index < 100; index += 1) queue.add(`key-${index}`);
+    await until(() => runs === 100);
+    await queue.close();
+    expect(runs).toBe(100);
+  });
+
   test('comes back when the work asks for it, and an earlier time wins', async () => {
     let runs = 0;
     const queue = queueOf(async () => {

@@ -107,7 +107,7 @@ export class OperatorRig {
     const started = await this.processes.start('operator', /"message":"listens"/, {
       LOG_FORMAT: 'json',
       // As in the chart.
-      NODE_OPTIONS: '--max-semi-space-size=4 --max-old-space-size=160',
+      NODE_OPTIONS: '--max-old-space-size=128',
       PORT: String(port),
       POD_NAME: name,
       POD_NAMESPACE: SYSTEM,
