@@ -1,0 +1,177 @@
+import { describe, expect, test } from '@jest/globals';
+import { checkReport, type CheckReport } from '../../core/check/check-report.ts';
+import { known, notKnown } from '../../core/check/fact.ts';
+import type { InstalledFacts } from '../../core/check/facts.ts';
+import { leftoverReport, type LabelledObject, type LeftFacts } from '../../core/check/leftovers.ts';
+import { installedFacts, observation, pod } from '../../testing/check-facts.ts';
+import { renderCheck } from './check-text.ts';
+import { renderUninstall } from './uninstall.ts';
+
+const reportOf = (change: Partial<InstalledFacts> = {}): CheckReport =>
+  checkReport('https://cluster', { stage: 'installed', facts: installedFacts(change) });
+const TEXT = { output: 'text', failOn: 'error', color: false } as const;
+
+describe('platform check prints', () => {
+  test('one line where all is well', () => {
+    const report = reportOf();
+    expect(renderCheck(report, TEXT)).toEqual({
+      output: `cluster https://cluster, Kubernetes v1.36.4\nrelease agent-compliance in platform-system, version 1.0\n\n${report.passed.length} passed\n`,
+      errors: '',
+      exitCode: 0,
+    });
+  });
+
+  test('what is wrong, what to do and where it is explained, with a sum at the end', () => {
+    const report = reportOf({
+      definition: known(null),
+      lease: notKnown('this needs the right to get leases in platform-system'),
+      observations: known([observation('Routed', 'False', '', 'Service front port 80')]),
+    });
+    const { output, exitCode } = renderCheck(report, TEXT);
+    expect(exitCode).toBe(1);
+    expect(output).toContain(
+      `error definition-missing: CustomResourceDefinition agentobservations.platform.io is not there
+  helm upgrade with crds.install=true, or kubectl apply -f crds/agentobservations.yaml
+  docs/reference/checks.md#definition-missing
+`,
+    );
+    expect(output).toContain(
+      'unknown leader-missing: this needs the right to get leases in platform-system\n',
+    );
+    expect(output).toContain('warning agent-bypassed: agent chat in team: Service front port 80\n');
+    expect(output).toMatch(/\n1 error, 1 warning, 1 unknown, \d+ passed\n$/);
+  });
+
+  test.each([
+    ['error', 0],
+    ['warning', 1],
+  ] as const)('with --fail-on %s a warning ends with %i', (failOn, exitCode) => {
+    const report = reportOf({ observations: known([observation('Routed', 'False', '', 'x')]) });
+    expect(renderCheck(report, { ...TEXT, failOn }).exitCode).toBe(exitCode);
+  });
+
+  test('JSON for programs, and no colour in it', () => {
+    const report = reportOf({ definition: known(null) });
+    const { output } = renderCheck(report, { ...TEXT, output: 'json', color: true });
+    expect(JSON.parse(output)).toEqual(report);
+  });
+
+  test('colour on a terminal, and nothing of what a cluster says moves its cursor', () => {
+    const report = reportOf({ canary: known({ status: 'False', message: 'bad \u001b[2J' }) });
+    const { output } = renderCheck(report, { ...TEXT, color: true });
+    expect(output).toContain('\u001b[31merror\u001b[39m');
+    expect(output).not.toContain('\u001b[2J');
+  });
+});
+
+const object = (change: Partial<LabelledObject> = {}): LabelledObject => ({
+  ...{ kind: 'Role', resource: 'roles.rbac.authorization.k8s.io', namespace: 'platform-system', name: 'r' },
+  ...{ release: 'agent-compliance', isKept: false, ...change },
+});
+const left = (change: Partial<LeftFacts> = {}) =>
+  leftoverReport('https://cluster', {
+    namespace: 'platform-system',
+    hasNamespace: known(false),
+    releases: known([]),
+    objects: [],
+    observations: known([]),
+    pods: known([]),
+    ...change,
+  });
+const VERIFY = { verify: true, output: 'text', namespace: 'platform-system' } as const;
+const verify = (change: Partial<LeftFacts> = {}) => renderUninstall(left(change), VERIFY, { color: false });
+
+describe('platform uninstall --verify', () => {
+  test.each<[what: string, change: Partial<LeftFacts>, exitCode: 0 | 1, words: string[]]>([
+    ['nothing', {}, 0, ['nothing is left\n']],
+    [
+      'an object of the release',
+      { objects: [known([object()])] },
+      1,
+      [
+        '1 thing left',
+        'Role r in platform-system is left',
+        'kubectl delete roles.rbac.authorization.k8s.io r -n platform-system',
+      ],
+    ],
+    [
+      'a definition that is kept',
+      {
+        objects: [
+          known([
+            object({
+              ...{
+                kind: 'CustomResourceDefinition',
+                resource: 'customresourcedefinitions.apiextensions.k8s.io',
+              },
+              ...{ namespace: null, name: 'agentobservations.platform.io', isKept: true },
+            }),
+          ]),
+        ],
+      },
+      0,
+      ['is kept; removing it removes every AgentObservation', 'nothing is left'],
+    ],
+    [
+      'observations',
+      {
+        observations: known([
+          { namespace: 'a', name: 'x' },
+          { namespace: 'a', name: 'y' },
+        ]),
+      },
+      0,
+      ['2 AgentObservations are kept in a', 'kubectl delete agentobservations --all -n a'],
+    ],
+    [
+      'a pod with the sidecar',
+      { pods: known([pod()]) },
+      1,
+      ['pod chat-1 in team still has the sidecar', 'kubectl rollout restart deployment chat -n team'],
+    ],
+    ['a pod that opts in without one', { pods: known([pod({ hasSidecar: false })]) }, 0, ['nothing is left']],
+    [
+      'a release that is still there',
+      {
+        releases: known([{ name: 'agent-compliance', status: 'deployed' }]),
+        objects: [known([object()])],
+        pods: known([pod()]),
+      },
+      1,
+      [
+        '1 thing left',
+        'release agent-compliance is still installed',
+        'helm uninstall agent-compliance -n platform-system --wait',
+      ],
+    ],
+    [
+      'a history that Helm was told to keep',
+      { releases: known([{ name: 'agent-compliance', status: 'uninstalled' }]) },
+      1,
+      ['kubectl delete secret -n platform-system -l owner=helm,name=agent-compliance'],
+    ],
+    ['what may not be looked at', { pods: notKnown('a right lacks') }, 1, ['unknown: a right lacks']],
+  ])('%s', (_what, change, exitCode, words) => {
+    const rendered = verify(change);
+    expect(rendered.exitCode).toBe(exitCode);
+    for (const each of words) expect(rendered.output).toContain(each);
+    if (exitCode === 1) expect(rendered.output).not.toContain('nothing is left');
+  });
+
+  test('without it: nothing is installed, or how it is removed', () => {
+    const plan = (change: Partial<LeftFacts>) =>
+      renderUninstall(left(change), { ...VERIFY, verify: false }, { color: false });
+    expect(plan({})).toMatchObject({
+      exitCode: 1,
+      output: expect.stringContaining('no release of the product'),
+    });
+    const rendered = plan({
+      releases: known([{ name: 'r', status: 'deployed' }]),
+      hasNamespace: known(true),
+    });
+    expect(rendered.exitCode).toBe(0);
+    expect(rendered.output).toContain('Nothing is removed by this command');
+    expect(rendered.output).toContain('helm uninstall r -n platform-system --wait');
+    expect(rendered.output).toContain('Namespace platform-system is kept');
+  });
+});
