@@ -1,28 +1,38 @@
-// Asks again and again to admit a pod that opts in, as a dry run, and notes every answer that a user would complain about.
+// Asks again and again to admit a pod that opts in, as a dry run, and counts the answers.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cluster } from './cluster/cluster.ts';
 import type { KubeObject } from './kubectl.ts';
 
 const EVERY_MS = 300;
 
+export interface AdmissionTally {
+  admitted: number;
+  /** Admitted without a sidecar. */
+  bare: number;
+  refusals: string[];
+  mostRefusedInARow: number;
+}
+
 export interface AdmissionWatch {
-  /** Ends it. `bad` has the refusals, and the pods that were admitted without a sidecar. */
-  end: () => Promise<{ admitted: number; bad: string[] }>;
+  /** Ends it. */
+  end: () => Promise<AdmissionTally>;
 }
 
 /** `pod` has to opt in, and its namespace has to be there. */
 export function watchAdmission(cluster: Cluster, namespace: string, pod: KubeObject): AdmissionWatch {
   const input = JSON.stringify(pod);
   const command = ['kubectl', '-n', namespace, 'create', '--dry-run=server', '-o', 'json', '-f', '-'];
-  const bad: string[] = [];
-  let admitted = 0;
+  const tally: AdmissionTally = { admitted: 0, bare: 0, refusals: [], mostRefusedInARow: 0 };
+  let refusedInARow = 0;
   let isOver = false;
 
   async function ask(): Promise<void> {
     const { code, stdout, stderr } = await cluster.exec(command, { input });
-    if (code !== 0) bad.push(`refused: ${stderr.trim()}`);
-    else if (hasSidecar(stdout)) admitted += 1;
-    else bad.push('admitted without a sidecar');
+    refusedInARow = code === 0 ? 0 : refusedInARow + 1;
+    tally.mostRefusedInARow = Math.max(tally.mostRefusedInARow, refusedInARow);
+    if (code !== 0) tally.refusals.push(stderr.trim());
+    else if (hasSidecar(stdout)) tally.admitted += 1;
+    else tally.bare += 1;
   }
 
   async function askUntilTheEnd(): Promise<void> {
@@ -37,7 +47,7 @@ export function watchAdmission(cluster: Cluster, namespace: string, pod: KubeObj
     end: async () => {
       isOver = true;
       await asking;
-      return { admitted, bad };
+      return tally;
     },
   };
 }
