@@ -1,0 +1,127 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { AgentObservation, Phase } from '../../core/observation/observation.ts';
+import { createKubeClient, type KubeClient } from '../../kube/client.ts';
+import { createEventRecorder } from '../../kube/events.ts';
+import { AGENT_OBSERVATIONS } from '../../kube/resources.ts';
+import { createStatusWriter } from '../../kube/status-writer.ts';
+import { silentLogger } from '../../runtime/logger.ts';
+import { startFakeApiServer, type FakeApiServer } from '../../testing/fake-api-server.ts';
+import { createAgentController } from './controller.ts';
+
+let server: FakeApiServer;
+let client: KubeClient;
+let nowMs = 0;
+
+beforeEach(async () => {
+  server = await startFakeApiServer();
+  client = createKubeClient({ access: server.access, part: 'test' });
+  nowMs = 0;
+});
+afterEach(async () => {
+  await client.close();
+  await server.close();
+});
+
+const clock = {
+  now: () => new Date(Date.UTC(2026, 0, 1) + nowMs),
+  monotonicMs: () => nowMs,
+  sleep: () => Promise.resolve(),
+};
+
+/** A replica of the operator, as far as Events about observations go. */
+function replica() {
+  const events = createEventRecorder({
+    client,
+    controller: 'platform.io/operator',
+    instance: 'pod-1',
+    clock,
+    logger: silentLogger,
+  });
+  const controller = createAgentController({
+    client,
+    clock,
+    logger: silentLogger,
+    events,
+    statusWriter: createStatusWriter({ client, resource: AGENT_OBSERVATIONS, fieldManager: 'test' }),
+    installed: null,
+    excludedNamespaces: [],
+    observationAt: () => undefined,
+    podsOf: () => [],
+    servicesIn: () => [],
+    allPods: () => [],
+    podAt: () => undefined,
+    allObservations: () => [],
+    observe: { added: () => undefined, began: () => undefined, done: () => undefined },
+  });
+  return { controller, events };
+}
+
+const observationOf = (phase: Phase, resourceVersion: string): AgentObservation => ({
+  apiVersion: 'platform.io/v1',
+  kind: 'AgentObservation',
+  metadata: { name: 'x', namespace: 'n', uid: 'u', resourceVersion },
+  spec: { source: 'remote' },
+  status: { phase },
+});
+const change = {
+  type: 'modified' as const,
+  before: observationOf('Healthy', '7'),
+  object: observationOf('Unknown', '8'),
+};
+
+const told = () => server.requests.filter(({ method }) => method === 'POST').length;
+const stored = () =>
+  new Set(
+    server.requests.map(({ body }) => (body as { metadata: { name: string } } | undefined)?.metadata.name),
+  ).size;
+
+async function lead(
+  { controller, events }: ReturnType<typeof replica>,
+  meanwhile?: () => void,
+): Promise<void> {
+  const stop = new AbortController();
+  const run = controller.run(stop.signal);
+  meanwhile?.();
+  stop.abort();
+  await run;
+  await events.flush();
+}
+
+describe('a change that two replicas see', () => {
+  test('is told by the leader alone', async () => {
+    const [leader, standby] = [replica(), replica()];
+    await lead(leader, () => {
+      leader.controller.observationChanged(change);
+      standby.controller.observationChanged(change);
+    });
+    expect([told(), stored()]).toEqual([1, 1]);
+  });
+
+  test('is stored once when the next leader cannot know that it was told', async () => {
+    const [first, next] = [replica(), replica()];
+    next.controller.observationChanged(change);
+    await lead(first, () => first.controller.observationChanged(change));
+    nowMs = 20_000;
+    await lead(next);
+    expect([told(), stored()]).toEqual([2, 1]);
+  });
+
+  test('is told by the next leader when the first one died before it could', async () => {
+    const next = replica();
+    next.controller.observationChanged(change);
+    nowMs = 60_000;
+    await lead(next);
+    expect(told()).toBe(1);
+    // Not again, should it lose the lead and get it back.
+    await lead(next);
+    expect(told()).toBe(1);
+  });
+
+  test('is old news after a minute', async () => {
+    const next = replica();
+    next.controller.observationChanged(change);
+    nowMs = 60_001;
+    await lead(next);
+    expect(told()).toBe(0);
+  });
+});
