@@ -6,6 +6,7 @@ import { adminApi } from './admin-api.ts';
 import { agentWorkload, BRING_BACK, manifestConfigMap, manifestOf, TAKE_DOWN } from './agent-workload.ts';
 import { startCluster, type Cluster } from './cluster/cluster.ts';
 import { eventually, kubectlOf, type Kubectl } from './kubectl.ts';
+import { COMMAND_BUNDLE } from '../testing/built-command.ts';
 import { ADMIN_KEY, HEARTBEAT_SECONDS, installProduct, RELEASE, SYSTEM_NAMESPACE } from './product.ts';
 
 const NAMESPACE = 'shop-team';
@@ -41,6 +42,11 @@ const helm = (...args: string[]) => cluster.exec(['helm', '-n', SYSTEM_NAMESPACE
 const observation = (name = AGENT) => kubectl.get<Observation>('ao', name);
 const conditionOf = (seen: Observation, type: string) =>
   seen.status?.conditions?.find((each) => each.type === type);
+/** The built command, where the API server can be reached. */
+const platform = (...args: string[]) =>
+  cluster.exec([process.execPath, COMMAND_BUNDLE, ...args], { timeoutMs: 150_000 });
+const codesIn = (output: string) =>
+  (JSON.parse(output) as { findings: { code: string }[] }).findings.map(({ code }) => code);
 const inSidecar = (script: string) => kubectl.script(`deploy/${AGENT}`, 'platform-sidecar', script);
 const inAgent = (script: string) => kubectl.script(`deploy/${AGENT}`, 'agent', script);
 
@@ -105,6 +111,10 @@ afterAll(async () => {
 }, 120_000);
 
 describe('installing', () => {
+  test('platform check --pre has nothing against it', async () => {
+    expect(await platform('check', '--pre')).toMatchObject({ code: 0, stderr: '' });
+  }, 60_000);
+
   test('the chart is installed in 30 seconds', async () => {
     expect(await installProduct(cluster)).toBeLessThan(30_000);
   }, 200_000);
@@ -216,6 +226,11 @@ describe('an annotated Deployment', () => {
     await kubectl.run('wait', '--for=condition=Ready', `ao/${AGENT}`, '--timeout=5s');
     expect((await observation()).status).toMatchObject({ policyMode: 'enforce' });
   }, 20_000);
+
+  test('leaves platform check nothing to find', async () => {
+    const { code, stdout } = await platform('check', '--wait', '60s', '--fail-on', 'warning', '-o', 'json');
+    expect({ code, codes: codesIn(stdout) }).toEqual({ code: 0, codes: [] });
+  }, 160_000);
 
   test('shows in kubectl the score and the issues of the pod’s own /gap, and the admin API shows the same', async () => {
     const [gap, seen] = await Promise.all([gapOfPod(), observation()]);
@@ -418,6 +433,13 @@ describe('what breaks shows within two intervals, and heals within two', () => {
       .split('\n')
       .filter((each) => each.endsWith('control-plane'));
     await system.run('scale', String(name), '--replicas=0');
+    await eventually(
+      'platform check to find it, and nothing else',
+      60_000,
+      () => platform('check', '-o', 'json'),
+      ({ code, stdout }) =>
+        code === 1 && codesIn(stdout).join() === 'deployment-unavailable,process-not-ready',
+    );
     const staleMs = Math.max(3 * HEARTBEAT_SECONDS, 120) * 1_000;
     const { answer } = await eventually(
       'Unknown in kubectl',
@@ -482,6 +504,12 @@ describe('leaving', () => {
       );
     expect(inside).toEqual([]);
   }, 120_000);
+
+  test('platform uninstall --verify finds nothing left, and names what is kept', async () => {
+    const { code, stdout } = await platform('uninstall', '--verify');
+    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('nothing is left') });
+    expect(stdout).toContain('CustomResourceDefinition agentobservations.platform.io is kept');
+  }, 60_000);
 
   test('a pod that opts in afterwards is an ordinary pod', async () => {
     const pod = {
