@@ -88,7 +88,7 @@ const MANIFEST = manifestText(`  requires:
       for (const { pid } of [redis, postgres]) process.kill(pid, 'SIGCONT');
     }
     expect(await asked(redis.port, postgres.port)).toEqual({ exitCode: 0, store: PASS, memory: PASS });
-  }, 20_000);
+  }, 60_000);
 
   test('a Redis where PostgreSQL should be is none', async () => {
     const { memory } = await asked(redis.port, redis.port);

@@ -46,9 +46,9 @@ function start(options: Partial<InformerOptions<Pod>> = {}): void {
 }
 
 async function until(condition: () => boolean): Promise<void> {
-  const end = performance.now() + 5_000;
+  const end = performance.now() + 30_000;
   while (!condition()) {
-    if (performance.now() > end) throw new Error(`not in five seconds; changes: ${changes.join(', ')}`);
+    if (performance.now() > end) throw new Error(`not in half a minute; changes: ${changes.join(', ')}`);
     await delay(5);
   }
 }

@@ -51,7 +51,7 @@ function candidate(identity: string, options: Partial<LeaderElectionOptions> = {
   return election;
 }
 
-async function until(condition: () => boolean, ms = 15_000): Promise<number> {
+async function until(condition: () => boolean, ms = 30_000): Promise<number> {
   const elapsed = stopwatch();
   const began = performance.now();
   while (!condition()) {

@@ -115,7 +115,7 @@ async function passPause(): Promise<number> {
 const settled = (count: number): Promise<void> => until(() => plane.received.length >= count);
 
 async function until(condition: () => boolean): Promise<void> {
-  const deadline = Date.now() + 5_000;
+  const deadline = Date.now() + 30_000;
   while (!condition()) {
     if (Date.now() > deadline) throw new Error('the condition did not come true');
     await new Promise((resolve) => setTimeout(resolve, 2));

@@ -181,7 +181,7 @@ describe('Check semantics (reporter, run inside the agent process)', () => {
       expect(found).toMatchObject(expected);
       expect(JSON.stringify(found)).not.toContain('sk-secret');
     },
-    20_000,
+    60_000,
   );
 
   test('model:*: resolving the $env: key at check time', async () => {

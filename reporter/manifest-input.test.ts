@@ -135,7 +135,7 @@ describe('the manifest of a reporter', () => {
         expect(assess(manifest, facts).score).toBeLessThanOrEqual(100);
       }
     }
-  }, 30_000);
+  }, 60_000);
 });
 
 type Path = (string | number)[];

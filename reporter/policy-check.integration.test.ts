@@ -99,7 +99,7 @@ const MANIFEST = plainManifest('3d-corner-shop', REASONS);
       ['pii_detector_not_invoked'],
       [],
     ]);
-  }, 30_000);
+  }, 60_000);
 
   test('an engine that hangs costs its time-out and no more', async () => {
     await stopProcess(opa.pid);
@@ -110,5 +110,5 @@ const MANIFEST = plainManifest('3d-corner-shop', REASONS);
     } finally {
       process.kill(opa.pid, 'SIGCONT');
     }
-  }, 20_000);
+  }, 60_000);
 });

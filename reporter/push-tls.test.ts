@@ -46,7 +46,7 @@ afterEach(async () => {
 });
 
 async function until(condition: () => boolean): Promise<void> {
-  const deadline = Date.now() + 10_000;
+  const deadline = Date.now() + 30_000;
   while (!condition()) {
     if (Date.now() > deadline) throw new Error('the condition did not come true');
     await new Promise((resolve) => setTimeout(resolve, 10));

@@ -185,7 +185,7 @@ describe('push mode', () => {
   });
 
   const pushed = async (count: number): Promise<Heartbeat[]> => {
-    const deadline = Date.now() + 5_000;
+    const deadline = Date.now() + 30_000;
     while (received.length < count) {
       if (Date.now() > deadline) throw new Error(`only ${received.length} heartbeats arrived`);
       await new Promise((resolve) => setTimeout(resolve, 5));
@@ -198,7 +198,7 @@ describe('push mode', () => {
   };
   /** Arrived is not yet accepted: what was shipped leaves the ledger with the answer. */
   const leftToShip = async (reporter: Reporter, tokens: number): Promise<void> => {
-    const deadline = Date.now() + 5_000;
+    const deadline = Date.now() + 30_000;
     while (reporter.getUsage().totalTokens !== tokens) {
       if (Date.now() > deadline) throw new Error(`${reporter.getUsage().totalTokens} tokens are left`);
       await new Promise((resolve) => setTimeout(resolve, 5));

@@ -92,7 +92,7 @@ const REFUSED = fail('connection refused');
         process.kill(redis.pid, 'SIGCONT');
       }
       expect(await found(`redis://127.0.0.1:${redis.port}`)).toEqual([pass, pass, pass]);
-    }, 20_000);
+    }, 60_000);
   });
 
   describe('PostgreSQL', () => {
@@ -139,7 +139,7 @@ const REFUSED = fail('connection refused');
         process.kill(postgres.pid, 'SIGCONT');
       }
       expect(await found(`postgres://127.0.0.1:${postgres.port}`)).toEqual([pass, pass]);
-    }, 20_000);
+    }, 60_000);
 
     test('that is a Redis: it speaks another protocol', async () => {
       const redis = await startRedis();
@@ -148,6 +148,6 @@ const REFUSED = fail('connection refused');
       const [service] = await found(`postgres://127.0.0.1:${redis.port}`);
       await redis.close();
       expect([stranger, NO_ANSWER, fail('connection closed without an answer')]).toContainEqual(service);
-    }, 20_000);
+    }, 60_000);
   });
 });

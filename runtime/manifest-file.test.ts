@@ -96,7 +96,7 @@ async function watching(options: Partial<WatchOptions> = {}): Promise<LoadedMani
 
 async function until(condition: () => boolean): Promise<void> {
   for (let waited = 0; !condition(); waited += 20) {
-    if (waited > 8_000) throw new Error('waited 8 s in vain');
+    if (waited > 30_000) throw new Error('waited 30 s in vain');
     await delay(20);
   }
 }

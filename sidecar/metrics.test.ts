@@ -28,7 +28,7 @@ describe('what a sidecar counts, after a request of each outcome', () => {
     for (const path of ['/allow', '/deny', '/usage']) await ask(port, { path });
     await engine.stop();
     await ask(port, { path: '/open' });
-    const deadline = Date.now() + 5_000;
+    const deadline = Date.now() + 30_000;
     do metrics = await (await rig.control('/metrics')).text();
     while (/fail_open_seconds_total 0$/m.test(metrics) && Date.now() < deadline);
   });

@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** How often it is looked whether a server is up, at most, and milliseconds between two looks. */
-const [LOOKS, LOOK_MS] = [400, 50];
+const [LOOKS, LOOK_MS] = [1_000, 50];
 /** Characters of its last words that are kept. */
 const MAX_LOG = 10_000;
 
@@ -28,7 +28,7 @@ export class ChildServer {
     });
   }
 
-  /** Its process id once it is up; null: it ended before, or did not come up in 20 s. */
+  /** Its process id once it is up; null: it ended before, or did not come up in 50 s. */
   async untilUp(isUp: () => Promise<boolean>): Promise<number | null> {
     const child = this.#child;
     for (let look = 0; look < LOOKS && child.exitCode === null && child.pid !== undefined; look++) {

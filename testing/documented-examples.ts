@@ -32,7 +32,7 @@ export async function runServer(
   child.stderr.setEncoding('utf8').on('data', (text: string) => (said += text));
   try {
     const url = `http://127.0.0.1:${port}`;
-    const deadline = Date.now() + 20_000;
+    const deadline = Date.now() + 40_000;
     while (!(await answers(`${url}/platform/usage`))) {
       if (child.exitCode !== null || Date.now() > deadline)
         throw new Error(`${file} does not answer: ${said}`);

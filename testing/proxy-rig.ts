@@ -196,9 +196,9 @@ export function askRaw(port: number, bytes: string, untilText?: string): Promise
   });
 }
 
-/** Resolves when the condition is true; throws after five seconds. */
+/** Resolves when the condition is true; throws after half a minute. */
 export async function until(condition: () => boolean, what = 'the condition'): Promise<void> {
-  const deadline = Date.now() + 5_000;
+  const deadline = Date.now() + 30_000;
   while (!condition()) {
     if (Date.now() > deadline) throw new Error(`${what} did not come true`);
     await new Promise((resolve) => setTimeout(resolve, 2));

@@ -109,7 +109,7 @@ const pods = fc
   afterAll(async () => {
     await webhook.close();
     await cluster.close();
-  }, 30_000);
+  }, 60_000);
 
   test(`${PODS} of them: injected, left alone or refused in the words of the pure function`, async () => {
     const settings = { ...injectionSettings(config, config.POD_NAMESPACE), ca: null };

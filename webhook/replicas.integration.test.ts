@@ -41,7 +41,7 @@ interface Replica {
   afterAll(async () => {
     await Promise.all([rig.close(), service.close()]);
     await cluster.close();
-  }, 30_000);
+  }, 60_000);
 
   afterEach(async () => {
     service.ready([]);

@@ -142,7 +142,7 @@ interface KubeObject {
   afterAll(async () => {
     await stop();
     await control.close();
-  }, 30_000);
+  }, 60_000);
 
   async function kubeconfigOf(serviceAccount: string): Promise<string> {
     const { stdout } = await expectOk(
@@ -179,13 +179,13 @@ interface KubeObject {
     expect(Object.keys(controlPlane.data ?? {}).sort()).toEqual(['ca.crt', 'tls.crt', 'tls.key']);
     expect(controlPlane.data?.['ca.crt']).toBe(ca);
     await stop();
-  }, 30_000);
+  }, 60_000);
 
   describe('while the webhook answers', () => {
     let webhook: Webhook;
     beforeAll(async () => {
       webhook = await running();
-    }, 30_000);
+    }, 60_000);
     afterAll(stop);
 
     test('a pod that opts in gets the sidecar first, and no API token in it', async () => {
@@ -376,7 +376,7 @@ interface KubeObject {
     await running();
     expect((await created(pod('healed'), true)).spec.initContainers?.[0]?.name).toBe('platform-sidecar');
     await stop();
-  }, 30_000);
+  }, 60_000);
 });
 
 function pod(name: string, annotations: Record<string, string> = {}, spec: Partial<Pod['spec']> = {}): Pod {

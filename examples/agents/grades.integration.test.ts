@@ -66,7 +66,7 @@ async function seen(): Promise<Seen> {
 
 /** Asks until the sidecar sees this: it follows files and an agent's report at their pace. */
 async function expectSeen(expected: Partial<Seen>): Promise<void> {
-  const deadline = Date.now() + 15_000;
+  const deadline = Date.now() + 40_000;
   for (;;) {
     const found = await seen();
     try {

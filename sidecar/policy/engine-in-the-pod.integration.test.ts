@@ -110,7 +110,7 @@ async function isOk(url: string): Promise<boolean> {
 }
 
 async function until(holds: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 200; tries += 1) {
+  for (let tries = 0; tries < 600; tries += 1) {
     if (await holds()) return;
     await sleep(50);
   }

@@ -88,7 +88,7 @@ const MANIFEST = plainManifest('corner-shop', [
     expect((await ask(rig.sidecar.proxyPort, { path: '/unsafe' })).status).toBe(403);
     expect((await outcomes(rig)).slice(before)).toEqual([...Array<string>(7).fill('failOpen'), 'deny']);
     expect(rig.log.filter(([level]) => level === 'warn')).toHaveLength(1);
-  }, 30_000);
+  }, 60_000);
 
   test('waits for an engine that hangs five times, then for none, until it runs again', async () => {
     const before = await startBefore({ POLICY_TIMEOUT_MS: '400' });
@@ -117,7 +117,7 @@ const MANIFEST = plainManifest('corner-shop', [
       process.kill(opa.pid, 'SIGCONT');
       await before.close();
     }
-  }, 40_000);
+  }, 60_000);
 
   test('a manifest that changes is asked about at once, and what the engine does know is still enforced', async () => {
     const before = await startBefore({});

@@ -57,7 +57,7 @@ const reporting =
 
 async function entry(): Promise<AuditEntry> {
   let entries: AuditEntry[];
-  const deadline = Date.now() + 5_000;
+  const deadline = Date.now() + 30_000;
   do entries = await rig.report<AuditEntry[]>('/audit');
   while (entries.at(-1)?.outcome === undefined && Date.now() < deadline);
   return entries.at(-1)!;

@@ -94,7 +94,7 @@ const sum = (counts: Record<string, number>): number =>
 
 /** Once nothing is in flight: what each surface says. */
 async function settled() {
-  for (const deadline = Date.now() + 15_000; ;) {
+  for (const deadline = Date.now() + 40_000; ;) {
     // The counts first: an entry that they hold is complete in every answer that is asked for later.
     const outcomes = outcomesIn(await (await rig.control('/metrics')).text());
     const response = await rig.control('/audit');

@@ -72,7 +72,7 @@ function observation(name: string, status: ObservationStatus = { phase: 'Pending
 }
 
 async function until(look: () => boolean): Promise<void> {
-  const end = performance.now() + 10_000;
+  const end = performance.now() + 30_000;
   while (!look()) {
     if (performance.now() > end) throw new Error(`it did not come; ${JSON.stringify(stored())}`);
     await delay(5);
