@@ -50,6 +50,9 @@ export const CHART_OPTIONS = {
       mode: 'enforce',
       minimumMode: 'track',
     },
+    remote: {
+      controlPlane: { url: 'https://fleet.example.com', existingSecret: 'outside', caKey: 'ca.crt' },
+    },
     networkPolicy: {
       enabled: true,
       apiServerCidrs: ['10.0.0.1/32'],
