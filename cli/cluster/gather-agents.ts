@@ -6,7 +6,8 @@ import type {
   PodFacts,
   WorkloadFacts,
 } from '../../core/check/facts.ts';
-import { MANIFEST_KEY, optedInOf, optsIn, type OptedIn } from '../../core/check/opted-in.ts';
+import { MANIFEST_KEY, optedInOf, type OptedIn } from '../../core/check/opted-in.ts';
+import { optsIn } from '../../core/injection/drift.ts';
 import { parseInjected } from '../../core/injection/injected.ts';
 import { SIDECAR_CONTAINER } from '../../core/injection/names.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -129,7 +130,7 @@ function podFacts({ metadata, spec, status }: WaitingPod, system: string): PodFa
     name,
     owner: ownerOf(metadata),
     isOwn: namespace === system && labels?.['app.kubernetes.io/part-of'] === 'agent-compliance',
-    optedIn: optsIn(annotations) && annotations?.['kubernetes.io/config.mirror'] === undefined,
+    optedIn: optsIn(annotations ?? {}) && annotations?.['kubernetes.io/config.mirror'] === undefined,
     hasSidecar: containers.some((container) => container.name === SIDECAR_CONTAINER),
     injected: injected === null ? null : { version: injected.version, config: injected.config },
     waiting: STATUSES.flatMap((key) => status?.[key] ?? []).flatMap(waitingOf),

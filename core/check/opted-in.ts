@@ -1,5 +1,6 @@
 import { agentNameOf } from '../injection/agent-name.ts';
 import { readAnnotations } from '../injection/annotations.ts';
+import { optsIn } from '../injection/drift.ts';
 import type { Pod } from '../injection/pod.ts';
 import { podOfPlace, podPlacesOf } from '../injection/workloads.ts';
 
@@ -19,7 +20,7 @@ export interface OptedIn {
 export function optedInOf(object: unknown): OptedIn | null {
   const [place] = podPlacesOf(object);
   const pod = place?.pod as unknown as Partial<Pod> | undefined;
-  if (place === undefined || !pod?.spec || !optsIn(pod.metadata?.annotations)) return null;
+  if (place === undefined || !pod?.spec || !optsIn(pod.metadata?.annotations ?? {})) return null;
   const { kind, namespace, name } = place;
   const read = readAnnotations(pod.metadata?.annotations ?? {});
   if (!read.ok) return { kind, namespace, name, configMap: null };
@@ -27,10 +28,4 @@ export function optedInOf(object: unknown): OptedIn | null {
   const agent = agentNameOf(whole.metadata ?? {}, read.values.agentName);
   const configMap = read.values.manifestConfigMap ?? (agent.ok ? `${agent.name}-manifest` : null);
   return { kind, namespace, name, configMap };
-}
-
-/** As the webhook is asked: with any value but `"false"`. */
-export function optsIn(annotations: Readonly<Record<string, string>> | undefined): boolean {
-  const wanted = annotations?.['platform.io/inject'];
-  return wanted !== undefined && wanted !== 'false';
 }
