@@ -52,6 +52,7 @@ soak: dist/.built ## For longer: 500,000 pairs through both policy engines (PAIR
 	@ONLY="etcd kube-apiserver kubectl helm opa" e2e/cluster/build.sh
 	@PAIRS=$${PAIRS:-500000} npm run --silent test:integration -- --testPathPatterns core/policy/opa.integration
 	@ROTATIONS=$${ROTATIONS:-100} npm run --silent test:integration -- --testPathPatterns webhook/certificates/rotation.integration
+	@SCALE_ALONE=1 npm run --silent test:integration -- --testPathPatterns operator/scale.integration
 	@node bench/soak.ts
 
 bench: dist/.built ## Speed and memory of the sidecar's proxy beside others, as ratios; about three minutes (bench/README.md)

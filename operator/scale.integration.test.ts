@@ -1,9 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { residentMb } from '../bench/processes.ts';
+import { cpuMs, residentMb } from '../bench/processes.ts';
 import { whyNoControlPlane } from '../e2e/cluster/control.ts';
-import { getObject, listObjects } from '../kube/objects.ts';
-import { AGENT_OBSERVATIONS, DEPLOYMENTS, PODS, REPLICA_SETS, type Resource } from '../kube/resources.ts';
+import { expectOk, getObject, listObjects } from '../kube/objects.ts';
+import {
+  AGENT_OBSERVATIONS,
+  collectionPath,
+  DEPLOYMENTS,
+  PODS,
+  REPLICA_SETS,
+  type Resource,
+} from '../kube/resources.ts';
 import type { KubeObject } from '../kube/types.ts';
 import { isSettled, makeAgents, report } from '../testing/fleet.ts';
 import { OperatorRig, until, type OperatorProcess } from '../testing/operator-rig.ts';
@@ -11,8 +18,9 @@ import { cloneStored, type Stored } from '../testing/stored-clones.ts';
 
 const AGENTS = 2_000;
 const MAX_MB = 250;
-/** Of a process that has the machine for itself; beside other suites it gets less of it. */
-const SYNC_MS = Number(process.env['SYNC_SECONDS'] ?? 60) * 1_000;
+const SYNC_MS = 15_000;
+/** Whether the operator has the machine for itself: only then the clock on the wall says something about it. */
+const IS_ALONE = process.env['SCALE_ALONE'] === '1';
 const NAMESPACE = 'team';
 
 (whyNoControlPlane() ? describe.skip : describe)('an operator with 2,000 agents in 5,000 pods', () => {
@@ -34,9 +42,21 @@ const NAMESPACE = 'team';
       const names = Array.from({ length: AGENTS / 2 - 1 }, (_, index) => `${name}-copy-${index}`);
       await cloneStored(rig.control, await stored(name), { from: name, names });
     }
-    await until('the copies', async () => (await rig.observations()).length === AGENTS);
-  }, 180_000);
+    await until('the copies', async () => (await count()) === AGENTS);
+  }, 240_000);
   afterAll(() => rig?.close());
+
+  async function count(): Promise<number> {
+    const path = collectionPath(AGENT_OBSERVATIONS);
+    const { metadata } = expectOk(
+      await rig.client.send<{ metadata: { remainingItemCount?: number } }>({
+        method: 'GET',
+        path,
+        query: { limit: 1 },
+      }),
+    );
+    return 1 + (metadata.remainingItemCount ?? 0);
+  }
 
   async function stored(agent: string): Promise<Stored[]> {
     const named: [Resource<KubeObject>, string][] = [
@@ -58,10 +78,12 @@ const NAMESPACE = 'team';
     const began = performance.now();
     operator = await rig.startOperator('operator');
     await rig.inSync(operator);
-    expect(performance.now() - began).toBeLessThan(SYNC_MS);
+    // One thread that never lacks work: its processor time is what the clock shows on a machine that is free.
+    expect(cpuMs(operator.pid)).toBeLessThan(SYNC_MS);
+    expect(IS_ALONE ? performance.now() - began : 0).toBeLessThan(SYNC_MS);
     expect(await operator.metric('platform_operator_agents', /Healthy/)).toBe(AGENTS);
     expect((await operator.readiness())?.status).toBe(200);
-  }, 120_000);
+  }, 240_000);
 
   test(`holds less than ${MAX_MB} MB`, () => {
     expect(residentMb(operator.pid)).toBeLessThan(MAX_MB);

@@ -58,12 +58,16 @@ export class OperatorRig {
   /** Resolves when this leader has looked at every observation and has nothing left to do. */
   async inSync(leader: OperatorProcess): Promise<void> {
     const { length } = await this.observations();
-    await until('a look at every agent', async () => {
-      // Reading the metrics is work for the operator, too.
-      await sleep(250);
-      const done = await leader.metric('controller_runtime_reconcile_total', /controller="agents"/);
-      return done >= length && (await leader.metric('workqueue_depth')) === 0;
-    });
+    await until(
+      'a look at every agent',
+      async () => {
+        // Reading the metrics is work for the operator, too.
+        await sleep(250);
+        const done = await leader.metric('controller_runtime_reconcile_total', /controller="agents"/);
+        return done >= length && (await leader.metric('workqueue_depth')) === 0;
+      },
+      180_000,
+    );
   }
 
   /** Resolves when nothing was written for two seconds. */
