@@ -48,7 +48,7 @@
 -}}
 {{- if .Values.canary.enabled }}
 {{- $alerts = append $alerts (dict "alert" "AgentComplianceCanaryFails" "for" "10m" "severity" "critical"
-    "expr" (printf "min(platform_operator_canary_passing{%s}) == 0" $operator)
+    "expr" (printf "min(platform_operator_canary_passing{%[1]s} and on (instance) (leader_election_master_status{%[1]s} == 1)) == 0" $operator)
     "summary" "The dry-run pod does not come back as the injector should make it.") }}
 {{- end }}
 {{- range $alerts }}
