@@ -114,7 +114,7 @@ class PendingHeartbeats implements Coalescer {
   }
 
   async write(object: AgentObservation, arrival: Arrival): Promise<'stored' | 'gone'> {
-    const pending = this.#take(object, arrival);
+    const pending = this.#take(object, arrival, true);
     const patience = new AbortController();
     const late = this.#options.clock.sleep(PATIENCE_MS, patience.signal).then(
       () => Promise.reject(new KubeError(TOO_LATE)),
@@ -165,7 +165,7 @@ class PendingHeartbeats implements Coalescer {
     return [...this.#byKey.values()].reduce((sum, pending) => sum + pending.waiting.bytes, 0);
   }
 
-  #take(object: AgentObservation, arrival: Arrival): Pending {
+  #take(object: AgentObservation, arrival: Arrival, isAwaited = false): Pending {
     const { namespace, name } = object.metadata;
     const key = keyText({ namespace, name });
     const pending = this.#byKey.get(key) ?? {
@@ -181,7 +181,7 @@ class PendingHeartbeats implements Coalescer {
     this.#byKey.set(key, pending);
     // One more on what is computed already, not all of them anew.
     const before = pending.waiting.length === 0 ? null : this.statusOf(object);
-    pending.waiting.add(arrival, this.#options.clock.monotonicMs());
+    pending.waiting.add(arrival, this.#options.clock.monotonicMs(), isAwaited);
     if (before !== null) {
       const status = mergeArrival(before, arrival, contextOf(object));
       pending.ahead = { version: object.metadata.resourceVersion, status };

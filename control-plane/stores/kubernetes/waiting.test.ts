@@ -53,6 +53,16 @@ test.each<[seconds: number, afterMs: number, isBehind: boolean]>([
   expect(waiting.isBehind(seconds, 1_000 + afterMs)).toBe(isBehind);
 });
 
+test('one that may be taken back takes the place of none, and none takes its', () => {
+  const waiting = new Waiting();
+  const [first, awaited, last] = [arrival({ seq: 1 }), arrival({ seq: 2 }), arrival({ seq: 3 })];
+  waiting.add(first, 0);
+  waiting.add(awaited, 0, true);
+  expect(waiting.arrivals).toEqual([first, awaited]);
+  waiting.add(last, 0);
+  expect(waiting.arrivals).toEqual([awaited, last]);
+});
+
 test('what was stored does not count for what came while it was being stored', () => {
   const waiting = new Waiting();
   waiting.add(arrival({ seq: 1 }), 0);

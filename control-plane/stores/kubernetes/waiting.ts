@@ -7,6 +7,8 @@ interface Entry {
   sinceMs: number;
   /** Of the heartbeat's JSON. */
   bytes: number;
+  /** Somebody waits until it is stored, and takes it back where it is not. */
+  isAwaited: boolean;
 }
 
 /** A write may take this long beyond the window before new heartbeats are refused, in milliseconds. */
@@ -54,11 +56,14 @@ export class Waiting {
     return this.#entries.some((entry) => entry.arrival === arrival);
   }
 
-  add(arrival: Arrival, nowMs: number): void {
-    const older = this.#entries.find((entry) => isReplacedBy(entry.arrival, arrival));
+  /** `isAwaited`: it may be taken back, so it takes no other's place, and nobody its. */
+  add(arrival: Arrival, nowMs: number, isAwaited = false): void {
+    const older = isAwaited
+      ? undefined
+      : this.#entries.find((entry) => !entry.isAwaited && isReplacedBy(entry.arrival, arrival));
     if (older !== undefined) this.remove([older.arrival]);
     const bytes = JSON.stringify(arrival.heartbeat).length;
-    this.#entries.push({ arrival, sinceMs: older?.sinceMs ?? nowMs, bytes });
+    this.#entries.push({ arrival, sinceMs: older?.sinceMs ?? nowMs, bytes, isAwaited });
     this.#bytes += bytes;
   }
 

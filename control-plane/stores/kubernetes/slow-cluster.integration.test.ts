@@ -1,0 +1,150 @@
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { parse } from 'yaml';
+import type { Heartbeat } from '../../../core/heartbeat/heartbeat.ts';
+import type { AgentObservation } from '../../../core/observation/observation.ts';
+import { startControlPlane, whyNoControlPlane } from '../../../e2e/cluster/control.ts';
+import { createKubeClient, type KubeClient } from '../../../kube/client.ts';
+import { loadClusterAccess } from '../../../kube/cluster-access.ts';
+import { expectOk, listObjects } from '../../../kube/objects.ts';
+import { AGENT_OBSERVATIONS, collectionPath } from '../../../kube/resources.ts';
+import { systemClock } from '../../../runtime/clock.ts';
+import { silentLogger } from '../../../runtime/logger.ts';
+import { createMetrics, type Metrics } from '../../../runtime/metrics.ts';
+import { aHeartbeat } from '../../../testing/heartbeat.ts';
+import type { HeartbeatOutcome, Store } from '../store.ts';
+import { createKubernetesStore } from './kubernetes-store.ts';
+
+const AGENTS = Array.from({ length: 16 }, (_, index) => `agent-${index}`);
+/** Senders wait for ten seconds. */
+const ANSWER_MS = 10_000;
+
+(whyNoControlPlane() ? describe.skip : describe)('while the API server is slow', () => {
+  let cluster: Awaited<ReturnType<typeof startControlPlane>>;
+  let client: KubeClient;
+  let apiServer: number;
+  let store: Store;
+  let metrics: Metrics;
+  let warnings: string[];
+  let aheadMs: number;
+  let namespace = '';
+  let namespaces = 0;
+
+  beforeAll(async () => {
+    cluster = await startControlPlane();
+    client = createKubeClient({ access: loadClusterAccess(cluster.kubeconfig), part: 'test' });
+    const folder = join(dirname(cluster.kubeconfig), '..');
+    apiServer = Number(readFileSync(join(folder, 'kube-apiserver.pid'), 'utf8'));
+    const crd: unknown = parse(
+      readFileSync(join(import.meta.dirname, '../../../crds/agentobservations.yaml'), 'utf8'),
+    );
+    await post('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', crd);
+    const path = collectionPath(AGENT_OBSERVATIONS);
+    while (!(await client.send({ method: 'GET', path })).ok) await sleep(50);
+  }, 90_000);
+
+  afterEach(() => store.close(), 60_000);
+
+  afterAll(async () => {
+    await client?.close();
+    await cluster?.close();
+  }, 60_000);
+
+  async function post(path: string, body: unknown): Promise<void> {
+    expectOk(await client.send({ method: 'POST', path, body }));
+  }
+
+  /** A store whose every request takes `latencyMs` longer, with an observation of each agent. */
+  async function open(latencyMs: () => number): Promise<void> {
+    namespace = `slow-${(namespaces += 1)}`;
+    await post('/api/v1/namespaces', { metadata: { name: namespace } });
+    for (const name of AGENTS)
+      await post(collectionPath(AGENT_OBSERVATIONS, namespace), {
+        ...{ apiVersion: 'platform.io/v1', kind: 'AgentObservation', metadata: { name } },
+        spec: { source: 'sidecar', agentRef: { apiVersion: 'apps/v1', kind: 'Deployment', name } },
+      });
+    [aheadMs, warnings, metrics] = [0, [], createMetrics()];
+    store = createKubernetesStore({
+      client: { ...client, send: (request) => sleep(latencyMs()).then(() => client.send(request)) },
+      clock: { ...systemClock, monotonicMs: () => performance.now() + aheadMs },
+      logger: { ...silentLogger, warn: (message) => void warnings.push(message) },
+      metrics,
+      rateLimitSeconds: 0,
+    });
+    await store.start(new AbortController().signal);
+    while (store.unready() !== null) await sleep(20);
+  }
+
+  function beat(name: string, seq: number, overrides: Partial<Heartbeat> = {}): Promise<HeartbeatOutcome> {
+    const totals = { tokensToday: seq, costTodayUsd: 0 };
+    const heartbeat = aHeartbeat({ seq, intervalSeconds: 1, sentAt: null, totals, ...overrides });
+    const sender = { source: 'sidecar' as const, instance: `${name}-1`, uid: 'u-1' };
+    return store.heartbeat({ namespace, name, ...sender, heartbeat, at: new Date() });
+  }
+
+  /** What became of the answer, and after how many milliseconds. */
+  async function timed(answer: Promise<HeartbeatOutcome>): Promise<{ kind: string; ms: number }> {
+    const began = performance.now();
+    const kind = await answer.then(
+      (outcome) => outcome.kind as string,
+      (error: { status?: number }) => String(error.status),
+    );
+    return { kind, ms: performance.now() - began };
+  }
+
+  const waiting = (): number =>
+    Number(/platform_control_plane_pending_heartbeats (\d+)/.exec(metrics.render())?.[1]);
+
+  async function storedTokens(): Promise<unknown[]> {
+    const { items } = await listObjects<AgentObservation>(client, AGENT_OBSERVATIONS, { namespace });
+    return items.map(({ status }) => status?.tokens);
+  }
+
+  test('by two seconds a request, heartbeats are answered at once, and none of them is lost by a stop', async () => {
+    let latencyMs = 0;
+    await open(() => latencyMs);
+    latencyMs = 2_000;
+    const answers = await Promise.all(AGENTS.map((name) => timed(beat(name, 7))));
+    expect(answers.map(({ kind }) => kind)).toEqual(AGENTS.map(() => 'accepted'));
+    expect(Math.max(...answers.map(({ ms }) => ms))).toBeLessThan(2_000);
+    await store.close();
+    expect(await storedTokens()).toEqual(AGENTS.map(() => 7));
+    expect(warnings).toEqual([]);
+  }, 90_000);
+
+  test('or hangs, every answer comes in time, little is held, and all of it is stored when it goes on', async () => {
+    await open(() => 0);
+    for (const name of AGENTS) await beat(name, 1);
+    while (waiting() > 0) await sleep(20);
+    process.kill(apiServer, 'SIGSTOP');
+    try {
+      const many = AGENTS.flatMap((name) => Array.from({ length: 20 }, (_, index) => beat(name, 2 + index)));
+      const answers = await Promise.all(many.map(timed));
+      expect(new Set(answers.map(({ kind }) => kind))).toEqual(new Set(['accepted']));
+      // One of each process, however many came.
+      expect(waiting()).toBe(AGENTS.length);
+      const proof = { ruleId: 'MEM-01', verifiedBy: 'qa', method: 'm', verifiedAt: new Date().toISOString() };
+      const slow = await Promise.all([
+        timed(beat('agent-0', 22, { proof: [proof] })),
+        timed(beat('nobody', 1)),
+      ]);
+      expect(slow.map(({ kind }) => kind)).toEqual(['503', '503']);
+      for (const { ms } of [...answers, ...slow]) expect(ms).toBeLessThan(ANSWER_MS);
+      // Beyond a window nothing more is answered for which a crash would be a loss.
+      aheadMs = 18_000;
+      const refused = await Promise.all(AGENTS.map((name) => timed(beat(name, 23))));
+      expect(new Set(refused.map(({ kind }) => kind))).toEqual(new Set(['503']));
+    } finally {
+      process.kill(apiServer, 'SIGCONT');
+    }
+    const end = performance.now() + 40_000;
+    while (waiting() > 0 && performance.now() < end) await sleep(50);
+    // A refused one may have been on its way: its sender repeats it, and a repeat changes nothing.
+    const [first, ...others] = await storedTokens();
+    expect([21, 22]).toContain(first);
+    expect(others).toEqual(AGENTS.slice(1).map(() => 21));
+    expect((await timed(beat('agent-0', 24))).kind).toBe('accepted');
+  }, 90_000);
+});
