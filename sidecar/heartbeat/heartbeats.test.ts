@@ -290,6 +290,7 @@ describe('a reply', () => {
     while (received.length < 3) await clock.pass(500);
     await rig.control('/proof/rule/OBS-03', { method: 'DELETE' });
     await clock.pass(2_000);
+    await until(() => received.length >= 4);
     expect(received.slice(2).map(({ heartbeat }) => [heartbeat.seq, heartbeat.proof.length])).toEqual([
       [3, 1],
       [3, 0],
