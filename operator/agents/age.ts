@@ -11,7 +11,7 @@ import { sameJson } from '../../kube/merge-patch.ts';
 import { hasEnded } from './agent-pods.ts';
 import type { ReconcileContext } from './reconcile-agent.ts';
 
-type AgeContext = Pick<ReconcileContext, 'clock' | 'podsOf' | 'statusWriter' | 'wrote'>;
+type AgeContext = Pick<ReconcileContext, 'clock' | 'podsOf' | 'statusWriter'>;
 
 /**
  * What time, pods that are gone and, where it is told, drift do to a status; nothing is sent where nothing changes.
@@ -39,8 +39,7 @@ export async function age(
   };
   // A copy that is behind the API server comes by again with its next watch event.
   if (sameJson(update(observation), observation.status)) return;
-  const result = await context.statusWriter.write({ namespace, name }, update);
-  if (result.outcome === 'written') context.wrote(result.object);
+  await context.statusWriter.write({ namespace, name }, update);
 }
 
 function withDrift({ drift: _, ...status }: ObservationStatus, drift: Drift[]): ObservationStatus {

@@ -17,7 +17,7 @@ import { reconcileAgent, type ReconcileContext } from './reconcile-agent.ts';
 import { selects } from './routing.ts';
 import { tellUnseen } from './unseen.ts';
 
-export interface ControllerContext extends Omit<ReconcileContext, 'wrote'> {
+export interface ControllerContext extends ReconcileContext {
   observe: WorkObserver;
   /** With the agent's label, or opted in without it. */
   allPods(): Pod[];
@@ -61,8 +61,6 @@ class Controller implements AgentController {
   #queues: Queues | null = null;
   /** What was seen lately while another replica led; it may have died before it told. */
   #missed: { atMs: number; note: EventNote }[] = [];
-  /** By key: the version that this process stored last. */
-  readonly #wrote = new Map<string, string | undefined>();
 
   constructor(context: ControllerContext) {
     this.#context = context;
@@ -77,9 +75,7 @@ class Controller implements AgentController {
     if (change.type === 'modified') this.#tell(notesOf(change.before, change.object));
     if (this.#queues === null) return;
     const key = keyText(change.object.metadata);
-    const isOwn = this.#wrote.get(key) === change.object.metadata.resourceVersion;
-    if (change.type === 'deleted') this.#wrote.delete(key);
-    if (change.type === 'deleted' || needsLook(change, { pods: this.#context.podsOf(key), isOwn }))
+    if (change.type === 'deleted' || needsLook(change, this.#context.podsOf(key)))
       this.#queues.agents.add(key);
     else this.#queues.aging.add(key);
   }
@@ -137,9 +133,7 @@ class Controller implements AgentController {
 
   #createQueues(): Queues {
     const { logger, clock, observe } = this.#context;
-    const wrote = ({ metadata }: AgentObservation) =>
-      void this.#wrote.set(keyText(metadata), metadata.resourceVersion);
-    const context = { ...this.#context, wrote };
+    const context = this.#context;
     const queue = (name: keyof Queues, work: (key: string) => Promise<Again | undefined>) =>
       createWorkQueue({ name, work, logger, clock, observe });
     const agents = queue('agents', (key) => reconcileAgent(context, key));
@@ -174,11 +168,12 @@ function ageOf(observation: AgentObservation, now: Date): { isDue: boolean; agai
 
 /**
  * Heartbeats change a status all the time and ask nothing of this process; what does: a change of metadata or spec,
- * a condition of ours, or the drift, that somebody else has changed, an instance whose pod is not there.
+ * a condition of ours or the drift, also when this process wrote it, since what came meanwhile was judged by an older
+ * copy; an instance whose pod is not there.
  */
 function needsLook(
   change: Exclude<Change<AgentObservation>, { type: 'deleted' }>,
-  { pods, isOwn }: { pods: readonly Pod[]; isOwn: boolean },
+  pods: readonly Pod[],
 ): boolean {
   if (change.type === 'added') return true;
   const { before, object } = change;
@@ -190,7 +185,7 @@ function needsLook(
     metadata.annotations,
   ];
   if (!sameJson(fixed(before), fixed(object))) return true;
-  if (!isOwn && !sameJson(ownPart(before), ownPart(object))) return true;
+  if (!sameJson(ownPart(before), ownPart(object))) return true;
   const uids = new Set(pods.map((pod) => pod.metadata.uid));
   return (object.status?.instances ?? []).some(
     (instance) => instance.uid !== undefined && !uids.has(instance.uid),

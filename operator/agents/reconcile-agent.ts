@@ -40,8 +40,6 @@ export interface ReconcileContext {
   /** Pods of the agent, by label or by the name that injection would give them; ended and leaving ones too. */
   podsOf(key: string): Pod[];
   servicesIn(namespace: string): Service[];
-  /** This process stored the object; what the watch says of this version is no news. */
-  wrote(observation: AgentObservation): void;
 }
 
 /** Owners are being deleted, and their pods or the observation will follow within this time. */
@@ -147,7 +145,6 @@ async function apply(
   const { client, events, logger } = context;
   const answer = await applyObject(client, AGENT_OBSERVATIONS, desired, APPLY);
   const observation = expectOk(answer);
-  context.wrote(observation);
   const { kind, name } = desired.spec.agentRef ?? {};
   const { namespace, name: agent } = desired.metadata;
   logger.info(known ? 'follows the agent to its workload' : 'observes', {
@@ -170,13 +167,9 @@ async function applyConditions(
   const conditions = ownConditions(sighting, known, context.clock.now());
   const unchanged = conditions.every((condition) => known.some((each) => sameJson(each, condition)));
   if (unchanged) return;
-  const answer = await applyObject(
-    context.client,
-    AGENT_OBSERVATIONS,
-    { metadata: { name, namespace }, status: { conditions } },
-    { ...APPLY, subresource: 'status' },
-  );
-  context.wrote(expectOk(answer));
+  const applied = { metadata: { name, namespace }, status: { conditions } };
+  const options = { ...APPLY, subresource: 'status' as const };
+  expectOk(await applyObject(context.client, AGENT_OBSERVATIONS, applied, options));
 }
 
 const isOwn = (type: string): boolean => (OWN_CONDITIONS as readonly string[]).includes(type);
