@@ -273,7 +273,7 @@ import type { Pod, Service } from './types.ts';
     await first.close();
     const released = performance.now();
     await until(() => second.isLeader());
-    // It looks twice a second. the lease would have lasted for fifteen.
+    // It looks twice a second; the lease would have lasted for fifteen.
     expect(performance.now() - released).toBeLessThan(10_000);
     expect(leading).toEqual(['first', 'second']);
     expect((await getObject(client, LEASES, { namespace, name: 'lead' }))?.spec).toMatchObject({
