@@ -1,7 +1,6 @@
 import type { Dispatcher } from 'undici';
-import { VERSION } from '../runtime/version.ts';
 import type { ClusterAccess } from './cluster-access.ts';
-import { createConnection, type Connection } from './connection.ts';
+import { createConnection, userAgentOf, type Connection } from './connection.ts';
 import { fenced, NotAllowed } from './fence.ts';
 import { Pulse } from './pulse.ts';
 
@@ -85,7 +84,7 @@ const SIGN_MS = 15_000;
 
 export function createKubeClient(options: KubeClientOptions): KubeClient {
   const connection = createConnection(options.access);
-  const pulse = new Pulse({ ask: (which) => askForLife(connection, which), onDead: () => connection.cut() });
+  const pulse = new Pulse({ ask: askForLife(connection, options.part), onDead: () => connection.cut() });
   const exchange = exchangeOn(connection, options);
 
   async function ask(request: KubeRequest, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
@@ -136,7 +135,7 @@ function exchangeOn(
   connection: Connection,
   { part, mayWrite, observe }: KubeClientOptions,
 ): (request: KubeRequest, signal: AbortSignal) => Promise<Dispatcher.ResponseData> {
-  const userAgent = `agent-compliance-${part}/${VERSION} (${process.platform}/${process.arch})`;
+  const userAgent = userAgentOf(part);
   const { host } = new URL(connection.origin);
 
   async function send(request: KubeRequest, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
@@ -172,21 +171,23 @@ function exchangeOn(
 }
 
 /** Any answer will do: everybody who is signed in may read the version, and a refusal comes from a living server too. */
-async function askForLife(connection: Connection, which: 'used' | 'new'): Promise<void> {
-  const { headers, dispatcher } = await (which === 'new' ? connection.another() : connection.current());
-  try {
-    const { body } = await dispatcher.request({
-      origin: connection.origin,
-      path: `${connection.prefix}/version`,
-      method: 'GET',
-      headers,
-      signal: AbortSignal.timeout(SIGN_MS),
-    });
-    await body.dump();
-  } finally {
-    if (which === 'new') await dispatcher.destroy();
-  }
-}
+const askForLife =
+  (connection: Connection, part: string) =>
+  async (which: 'used' | 'new'): Promise<void> => {
+    const { headers, dispatcher } = await (which === 'new' ? connection.another() : connection.current());
+    try {
+      const { body } = await dispatcher.request({
+        origin: connection.origin,
+        path: `${connection.prefix}/version`,
+        method: 'GET',
+        headers: { ...headers, 'user-agent': userAgentOf(part) },
+        signal: AbortSignal.timeout(SIGN_MS),
+      });
+      await body.dump();
+    } finally {
+      if (which === 'new') await dispatcher.destroy();
+    }
+  };
 
 async function* heard(chunks: AsyncIterable<Uint8Array>, pulse: Pulse): AsyncGenerator<Uint8Array> {
   for await (const chunk of chunks) {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Agent, type Dispatcher } from 'undici';
 import type { ClusterAccess, Credentials, TlsOptions } from './cluster-access.ts';
+import { VERSION } from '../runtime/version.ts';
 
 /** The way to one API server: one connection pool, exchanged only when the TLS material changes or its connections are dead. */
 export interface Connection {
@@ -86,4 +87,9 @@ function createAgent(tls: TlsOptions): Agent {
     bodyTimeout: 0,
     allowH2: false,
   });
+}
+
+/** How the API server's audit log tells the parts of the product apart. */
+export function userAgentOf(part: string): string {
+  return `agent-compliance-${part}/${VERSION} (${process.platform}/${process.arch})`;
 }
