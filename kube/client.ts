@@ -73,10 +73,13 @@ export class KubeError extends Error {
 }
 
 const DEFAULT_TIMEOUT_MS = 15_000;
-/** A list comes as the first, the objects of a watch as the second; a Status as plain JSON. */
-const METADATA_ONLY = ['PartialObjectMetadataList', 'PartialObjectMetadata']
-  .map((kind) => `application/json;as=${kind};g=meta.k8s.io;v=v1`)
-  .join();
+const metadataOnly = (kind: string): string =>
+  `application/json;as=${kind};g=meta.k8s.io;v=v1,application/json`;
+/** The API server refuses a watch that would take a list. */
+const acceptOf = ({ only, query }: KubeRequest): string => {
+  if (only !== 'metadata') return 'application/json';
+  return metadataOnly(query?.['watch'] === true ? 'PartialObjectMetadata' : 'PartialObjectMetadataList');
+};
 /** A server that asks for more time than this is asked again all the same. */
 const LONGEST_RETRY_AFTER_MS = 30_000;
 /** How long an answer to a sign of life is waited for. */
@@ -148,7 +151,7 @@ function exchangeOn(
       headers: {
         ...headers,
         'user-agent': userAgent,
-        accept: request.only === 'metadata' ? METADATA_ONLY : 'application/json',
+        accept: acceptOf(request),
         ...(request.body === undefined ? {} : { 'content-type': request.contentType ?? 'application/json' }),
       },
       body: request.body === undefined ? null : JSON.stringify(request.body),
