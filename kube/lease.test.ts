@@ -106,7 +106,12 @@ describe('leader election', () => {
     const renewTime = microTime(new Date(0));
     server.put(COLLECTION, {
       metadata: { name: 'operator' },
-      spec: { holderIdentity: 'gone', leaseDurationSeconds: timing.leaseMs / 1_000, renewTime, acquireTime: renewTime },
+      spec: {
+        holderIdentity: 'gone',
+        leaseDurationSeconds: timing.leaseMs / 1_000,
+        renewTime,
+        acquireTime: renewTime,
+      },
     });
     const began = performance.now();
     candidate('a');
