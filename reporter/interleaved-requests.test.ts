@@ -8,9 +8,13 @@ import fastify from 'fastify';
 import { Hono } from 'hono';
 import type { BehavioralEvent } from '../core/behavior/audit-entry.ts';
 import { parseBehaviorHeaders } from '../core/behavior/parse-behavior-headers.ts';
+import { diceOf } from '../testing/dice.ts';
+import { SEED } from '../testing/seed.ts';
 import { createRequestBehavior, type HeadWriter, type RequestBehavior } from './request-behavior.ts';
 
 /** Many requests at once, in servers that people use: none may ever say what another one did. */
+
+const dice = diceOf(SEED);
 
 let events: BehavioralEvent[];
 beforeEach(() => {
@@ -30,7 +34,7 @@ function aBehavior(response: HeadWriter | null = null): RequestBehavior {
 /** Does the same in each framework: two turns of work for the request's own id, then the answer. */
 async function work(behavior: RequestBehavior, id: string): Promise<void> {
   behavior.guardrail(`guard-${id}`);
-  await sleep(Math.random() * 20);
+  await sleep(dice() * 20);
   behavior.tool(`tool-${id}`);
 }
 
@@ -112,15 +116,15 @@ describe('requests that interleave', () => {
       const id = new URL(request.url ?? '', 'http://agent').searchParams.get('id') ?? '';
       const behavior = aBehavior(response);
       const work = async (): Promise<void> => {
-        await sleep(Math.random() * 20);
+        await sleep(dice() * 20);
         behavior.guardrail(`guard-${id}`);
         for (let step = 0; step < 3; step += 1) {
-          await sleep(Math.random() * 20);
+          await sleep(dice() * 20);
           behavior.tool(`tool-${id}-${step}`);
         }
         if (Number(id) % 2 === 0) behavior.confirmed();
         response.writeHead(200, { 'content-type': 'text/plain' }).write(id);
-        await sleep(Math.random() * 20);
+        await sleep(dice() * 20);
         behavior.tool(`late-${id}`);
         response.end();
       };

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { ManualClock } from '../testing/manual-clock.ts';
+import fc from '../testing/properties.ts';
 import { createUsageLedger, type UsageLedger } from './usage-ledger.ts';
 
 let clock: ManualClock;

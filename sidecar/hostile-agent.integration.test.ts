@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import type { RequestListener } from 'node:http';
 import type { Check } from '../core/health/health.ts';
 import { GOOD_ANSWERS, NO_REPORTS, SLOW_NO_REPORTS, written } from '../testing/hostile-answers.ts';
+import fc from '../testing/properties.ts';
 import { manifestText, startSidecarRig, type SidecarRig } from '../testing/sidecar-rig.ts';
 import { TestServers } from '../testing/sockets.ts';
 import { stopwatch } from '../testing/stopwatch.ts';

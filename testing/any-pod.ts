@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import type { Container, Pod, PodMetadata } from '../core/injection/pod.ts';
+import fc from './properties.ts';
 
 const label = fc.stringMatching(/^[a-z]([-a-z0-9]{0,8}[a-z0-9])?$/);
 const freeMap = fc.dictionary(

@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import type { BehavioralEvent } from '../core/behavior/audit-entry.ts';
 import type { Manifest, Tool } from '../core/manifest/manifest.ts';
 import { parseManifest } from '../core/manifest/parse-manifest.ts';
@@ -6,6 +5,7 @@ import { policyInputOf, type InputFacts, type PolicyInput } from '../core/policy
 import type { DenialReason } from '../core/policy/policy-rule.ts';
 import { policyConfigOf, policyOf, rulesOf } from '../core/policy/policy.ts';
 import { POLICY_RULES } from '../core/policy/rules.ts';
+import fc from './properties.ts';
 
 /** Random manifests and requests that crowd around what the policy rules look at. */
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { aManifest } from '../../testing/facts.ts';
 import { FULL_MANIFEST } from '../../testing/manifests/manifest-text.ts';
+import fc from '../../testing/properties.ts';
 import type { Check, CheckStatus } from '../health/health.ts';
 import { parseManifest } from '../manifest/parse-manifest.ts';
 import type { Manifest } from '../manifest/manifest.ts';

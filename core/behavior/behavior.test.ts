@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { anEntry } from '../../testing/audit-entry.ts';
+import fc from '../../testing/properties.ts';
 import { applyEvents } from './apply-events.ts';
 import type { AuditEntry, Behavior, BehavioralEvent } from './audit-entry.ts';
 import { hasBehavior, parseBehaviorHeaders } from './parse-behavior-headers.ts';

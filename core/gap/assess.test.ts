@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { NOON, aManifest, someFacts } from '../../testing/facts.ts';
+import fc from '../../testing/properties.ts';
 import type { BehaviorFacts, Facts, HttpAnswer } from '../facts/facts.ts';
 import type { Check, CheckStatus } from '../health/health.ts';
 import type { ManifestSpec } from '../manifest/manifest.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { aManifest, someFacts } from '../../testing/facts.ts';
+import fc from '../../testing/properties.ts';
 import type { Facts, HttpAnswer } from '../facts/facts.ts';
 import type { CheckStatus } from '../health/health.ts';
 import { assess } from './assess.ts';

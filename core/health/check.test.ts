@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { aManifest, NOON, someFacts } from '../../testing/facts.ts';
+import fc from '../../testing/properties.ts';
 import type { EnvironmentFacts, Facts, Reach } from '../facts/facts.ts';
 import type { ManifestSpec } from '../manifest/manifest.ts';
 import { check, readyOf } from './check.ts';

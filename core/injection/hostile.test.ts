@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { injectionSettings, optedInPod } from '../../testing/pods.ts';
+import fc from '../../testing/properties.ts';
 import { ANNOTATIONS } from './annotations.ts';
 import { decide } from './decide.ts';
 import { inject } from './inject.ts';

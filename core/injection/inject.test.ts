@@ -1,9 +1,9 @@
 import { expect, test } from '@jest/globals';
 import { isDeepStrictEqual } from 'node:util';
-import fc from 'fast-check';
 import { applyPatch } from '../../testing/json-patch.ts';
 import { anyPod } from '../../testing/any-pod.ts';
 import { injectionSettings } from '../../testing/pods.ts';
+import fc from '../../testing/properties.ts';
 import { decide } from './decide.ts';
 import { inject, uninject } from './inject.ts';
 import { OWN_CONTAINERS, VOLUMES } from './names.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { anyPod } from '../../testing/any-pod.ts';
 import { optedInPod } from '../../testing/pods.ts';
+import fc from '../../testing/properties.ts';
 import { parseReview } from './parse-review.ts';
 
 const reviewOf = (request: Record<string, unknown> = {}, rest: Record<string, unknown> = {}): unknown => ({

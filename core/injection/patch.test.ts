@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { applyPatch } from '../../testing/json-patch.ts';
+import fc from '../../testing/properties.ts';
 import { patchBetween } from './patch.ts';
 
 const json = fc.jsonValue({ maxDepth: 4 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { parse, stringify } from 'yaml';
 import { FULL_MANIFEST, manifestText } from '../../testing/manifests/manifest-text.ts';
+import fc from '../../testing/properties.ts';
 import type { ManifestProblem } from './manifest.ts';
 import { parseManifest } from './parse-manifest.ts';
 import { MANIFEST_SCHEMA } from './schema.ts';

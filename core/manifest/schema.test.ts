@@ -1,9 +1,9 @@
 import { expect, test } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import fc from 'fast-check';
 import { parse } from 'yaml';
 import { FULL_MANIFEST, manifestText } from '../../testing/manifests/manifest-text.ts';
 import published from './agent.schema.generated.json' with { type: 'json' };
+import fc from '../../testing/properties.ts';
 import { MANIFEST_SCHEMA, schemaNodeAt } from './schema.ts';
 import type { SchemaNode } from './schema-node.ts';
 import { validateManifest } from './validate.generated.ts';

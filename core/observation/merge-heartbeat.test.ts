@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { aHeartbeat } from '../../testing/heartbeat.ts';
+import fc from '../../testing/properties.ts';
 import type { Issue } from '../gap/gap.ts';
 import { gradeOf } from '../gap/grade.ts';
 import type { Check, HealthStatus } from '../health/health.ts';

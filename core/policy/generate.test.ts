@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { plainManifest } from '../../testing/manifests/plain-manifest.ts';
 import { manifests, RULE_SETS } from '../../testing/policy-cases.ts';
+import fc from '../../testing/properties.ts';
 import { policyFilesOf } from './generate.ts';
 import { policyDataOf, rulesOf } from './policy.ts';
 import { POLICY_RULES } from './rules.ts';

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { mkdir, mkdtemp, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,6 +7,8 @@ import { clusterBinary } from '../../testing/cluster-binary.ts';
 import { startOpa, whyNoOpa, writePolicy, type Opa } from '../../testing/opa.ts';
 import { plainManifest } from '../../testing/manifests/plain-manifest.ts';
 import { inputs, manifests, RULE_SETS } from '../../testing/policy-cases.ts';
+import { SEED } from '../../testing/seed.ts';
+import fc from '../../testing/properties.ts';
 import type { Manifest } from '../manifest/manifest.ts';
 import { denyPathOf, packageOf } from './package-name.ts';
 import type { PolicyInput } from './policy-input.ts';
@@ -17,7 +18,6 @@ import { POLICY_RULES } from './rules.ts';
 
 /** How many pairs of a manifest and facts both engines are asked (`make soak`: 500,000). */
 const PAIRS = Number(process.env['PAIRS'] ?? 20_000);
-const SEED = Number(process.env['SEED'] ?? Date.now() % 2 ** 31);
 const INPUTS_EACH = 50;
 const MANIFESTS_AT_ONCE = 200;
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { anEntry } from '../../testing/audit-entry.ts';
+import fc from '../../testing/properties.ts';
 import type { AuditEntry, BehavioralEvent } from '../behavior/audit-entry.ts';
 import { addToDay, emptyDay, totalsToday } from './day-totals.ts';
 import { callsOf, lateCallsOf } from './entry-usage.ts';

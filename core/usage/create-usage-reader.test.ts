@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
+import fc from '../../testing/properties.ts';
 import { createUsageReader, MAX_READ_BYTES, type AnswerHead } from './create-usage-reader.ts';
 import type { RequestUsage } from './usage.ts';
 

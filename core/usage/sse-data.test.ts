@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
+import fc from '../../testing/properties.ts';
 import { createSseData } from './sse-data.ts';
 
 function dataOf(pieces: readonly string[], maxLength = 1000): string[] {

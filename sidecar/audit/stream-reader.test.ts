@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { systemClock } from '../../runtime/clock.ts';
+import fc from '../../testing/properties.ts';
 import { AuditLog } from './audit-log.ts';
 import type { Recording } from './recording.ts';
 import { StreamReader, type StreamStart } from './stream-reader.ts';

@@ -7,14 +7,13 @@ import { diceOf } from '../../testing/dice.ts';
 import { openEventStream, type EventStream } from '../../testing/event-stream.ts';
 import { startRecklessAgent, type RecklessAgent } from '../../testing/reckless-agent.ts';
 import { RecklessClients, type Experience } from '../../testing/reckless-clients.ts';
+import { SEED } from '../../testing/seed.ts';
 import { manifestText, startSidecarRig, type SidecarRig } from '../../testing/sidecar-rig.ts';
 
 /** In each mode: ten thousand in all. */
 const REQUESTS = 5_000;
 const CONCURRENCY = 64;
 const RING = 2_000;
-/** `SEED=` repeats a run, as far as two sides that break off at random times can be repeated. */
-const SEED = Number(process.env['SEED'] ?? Date.now() % 2 ** 31);
 
 let agent: RecklessAgent;
 let controlPlane: Server;
@@ -212,7 +211,8 @@ const KINDS: Readonly<Record<string, (entry: AuditEntry) => boolean>> = {
 };
 
 describe.each(['track', 'enforce'])('in mode %s', (mode) => {
-  test(`every request is accounted for, whoever breaks off (seed ${SEED})`, async () => {
+  // The seed repeats a run as far as two sides that break off at random times can be repeated.
+  test(`every request is accounted for, whoever breaks off (SEED=${SEED})`, async () => {
     await start(mode);
     const clients = await load();
     const now = await settled();
