@@ -24,16 +24,17 @@ export async function age(
   { activity, drift }: { activity: Activity; drift?: Drift[] },
 ): Promise<void> {
   const { namespace, name } = observation.metadata;
-  const at = context.clock.now();
-  const pods = context.podsOf(key);
-  const isThere = (instance: InstanceStatus): boolean =>
-    pods.some(
-      (pod) =>
-        pod.metadata.name === instance.name &&
-        !hasEnded(pod) &&
-        (instance.uid === undefined || pod.metadata.uid === instance.uid),
-    );
+  // The time and the pods of this very moment: a read again, after somebody else's write, may show a pod made meanwhile.
   const update = (current: AgentObservation): ObservationStatus => {
+    const at = context.clock.now();
+    const pods = context.podsOf(key);
+    const isThere = (instance: InstanceStatus): boolean =>
+      pods.some(
+        (pod) =>
+          pod.metadata.name === instance.name &&
+          !hasEnded(pod) &&
+          (instance.uid === undefined || pod.metadata.uid === instance.uid),
+      );
     const known = withoutGone(current.status ?? { phase: 'Pending' }, isThere, at);
     return statusOf(drift ? withDrift(known, drift) : known, at, contextOf(current, activity));
   };

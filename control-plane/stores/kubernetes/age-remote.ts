@@ -29,15 +29,15 @@ export async function ageRemote(options: AgingOptions, signal: AbortSignal): Pro
     } catch {
       return;
     }
-    const at = clock.now();
-    for (const object of list().filter((each) => isDue(each, at))) {
+    for (const object of list().filter((each) => isDue(each, clock.now()))) {
       const { namespace, name } = object.metadata;
-      await write({ namespace, name }, (current) => (isOurs(current) ? aged(current, at) : null)).catch(
-        (error: unknown) =>
-          logger.warn('status cannot be aged', {
-            agent: keyText({ namespace, name }),
-            error: describeError(error),
-          }),
+      // Of the moment of the write: by the day before, what today's gone instances have used would be dropped.
+      const update = (current: AgentObservation) => (isOurs(current) ? aged(current, clock.now()) : null);
+      await write({ namespace, name }, update).catch((error: unknown) =>
+        logger.warn('status cannot be aged', {
+          agent: keyText({ namespace, name }),
+          error: describeError(error),
+        }),
       );
       if (signal.aborted) return;
     }

@@ -1,0 +1,61 @@
+import { expect, test } from '@jest/globals';
+import type { AgentObservation, InstanceStatus } from '../../core/observation/observation.ts';
+import { statusOf } from '../../core/observation/status-of.ts';
+import type { Pod } from '../../kube/types.ts';
+import { age } from './age.ts';
+
+const AT = new Date('2026-01-01T23:59:59Z');
+
+const instance = (name: string): InstanceStatus => ({
+  name,
+  uid: name,
+  startedAt: '2026-01-01T00:00:00Z',
+  seq: 1,
+  phase: 'Healthy',
+  score: 100,
+  lastHeartbeat: AT.toISOString(),
+  intervalSeconds: 30,
+  tokensToday: 5,
+  costTodayUsd: 0,
+  day: '2026-01-01',
+  violations: 0,
+  criticalIssues: 0,
+  deniedInWindow: 0,
+});
+
+const observation = (...names: string[]): AgentObservation => ({
+  apiVersion: 'platform.io/v1',
+  kind: 'AgentObservation',
+  metadata: { name: 'x', namespace: 'n' },
+  spec: { source: 'sidecar' },
+  status: statusOf({ phase: 'Pending', lastChecked: AT.toISOString(), instances: names.map(instance) }, AT),
+});
+
+const pod = (name: string): Pod => ({ metadata: { name, namespace: 'n', uid: name } });
+
+test('a status that is read again is judged by the pods and the time of that moment', async () => {
+  let pods = [pod('a')];
+  let now = AT;
+  let written: AgentObservation['status'];
+  await age(
+    {
+      clock: { now: () => now, monotonicMs: () => 0, sleep: () => Promise.resolve() },
+      podsOf: () => pods,
+      statusWriter: {
+        write: (_key, update) => {
+          // Somebody else wrote meanwhile: b has come, and reported, past midnight.
+          pods = [pod('a'), pod('b')];
+          now = new Date('2026-01-02T00:00:01Z');
+          const object = observation('a', 'b', 'gone');
+          written = update(object) ?? undefined;
+          return Promise.resolve({ outcome: 'written', object });
+        },
+      },
+    },
+    'n/x',
+    observation('a', 'gone'),
+    { activity: 'running' },
+  );
+  expect(written?.instances?.map(({ name }) => name)).toEqual(['a', 'b']);
+  expect(written?.tokens).toBe(0);
+});
