@@ -156,7 +156,7 @@ test('the chart has the version of the package', () => {
           capabilities: { drop: ['ALL'] },
         },
         startupProbe: { httpGet: { path: '/livez' } },
-        livenessProbe: { httpGet: { path: '/livez' } },
+        livenessProbe: { httpGet: { path: '/livez' }, timeoutSeconds: 5 },
         readinessProbe: { httpGet: { path: '/readyz' } },
         resources: { requests: { cpu: expect.any(String) }, limits: { memory: expect.any(String) } },
       });
