@@ -102,6 +102,13 @@ test('without its control plane an agent keeps what was last known, marked as ol
   expect(unheardStatus({ ...observation(), status }, evenLater)).toEqual(status);
 });
 
+test('without its control plane nobody knows what an agent uses on a new day', () => {
+  const status = mirroredStatus(observation(), agent(), AT);
+  const at = (time: string) => unheardStatus({ ...observation(), status }, new Date(time));
+  expect(at('2026-03-01T23:59:59.999Z')).toHaveProperty('tokens', 7);
+  expect(at('2026-03-02T00:00:00.000Z')).not.toHaveProperty('tokens');
+});
+
 describe('the name of an observation', () => {
   const mirrored = (name: string, agentId: string): AgentObservation =>
     observation({ name, annotations: { [MIRRORED_AGENT_ANNOTATION]: agentId } });

@@ -7,6 +7,7 @@ import type {
   Phase,
 } from '../../core/observation/observation.ts';
 import { conditionAt, type Verdict } from '../../core/observation/verdict.ts';
+import { dayOf } from '../../core/usage/day-totals.ts';
 import type { OutsideAgent } from './outside-agent.ts';
 
 /**
@@ -44,13 +45,18 @@ export function mirroredStatus(
 }
 
 /**
- * The status while nobody can say how the agent is: what was last known, marked as old. The same on every call, so
- * that an outage costs one write.
+ * The status while nobody can say how the agent is: what was last known, marked as old. The same on every call of a day,
+ * so that an outage costs one write, and one each midnight: what was used on a new day is not known.
  */
 export function unheardStatus(observation: AgentObservation, at: Date): ObservationStatus {
   const silent = no('ControlPlaneUnreachable', 'the control plane that the agent reports to does not answer');
+  const before: Partial<ObservationStatus> = observation.status ?? {};
+  const { tokens, ...known } = before;
+  const { lastChecked } = known;
+  const isOfToday = lastChecked !== undefined && dayOf(new Date(lastChecked)) === dayOf(at);
   return {
-    ...(observation.status ?? {}),
+    ...known,
+    ...(tokens !== undefined && isOfToday ? { tokens } : {}),
     phase: 'Unknown',
     ...judged(observation, at, {
       Ready: silent,
