@@ -105,15 +105,17 @@ interface ContainerStatus {
 }
 
 const STATUSES = ['initContainerStatuses', 'containerStatuses'] as const;
-const PAGE = 500;
 
 /** Those of the release, those that opt in and those with a sidecar: what is read of others is dropped at once. */
 export async function podsOf(client: KubeClient, system: string): Promise<PodFacts[]> {
-  const { items } = await listObjects(client, PODS, { pageSize: PAGE });
-  return items.filter(isLive).flatMap((pod) => {
+  const found: PodFacts[] = [];
+  const keep = (pod: Pod): null => {
     const facts = podFacts(pod, system);
-    return facts.isOwn || facts.optedIn || facts.hasSidecar ? [facts] : [];
-  });
+    if (isLive(pod) && (facts.isOwn || facts.optedIn || facts.hasSidecar)) found.push(facts);
+    return null;
+  };
+  await listObjects(client, PODS, { keep });
+  return found;
 }
 
 function isLive({ metadata, status }: Pod): boolean {

@@ -40,9 +40,18 @@ export async function readHelmRelease(
 export function chartIn(secret: Data): string {
   const encoded = secret.data?.['release'];
   if (encoded === undefined) return '';
-  const { chart } = decode(encoded);
+  const chart = chartOf(encoded);
   const metadata = isRecord(chart) && isRecord(chart['metadata']) ? chart['metadata'] : {};
   return typeof metadata['name'] === 'string' ? metadata['name'] : '';
+}
+
+/** Somebody else's Secret may have the labels of Helm and anything in it. */
+function chartOf(encoded: string): unknown {
+  try {
+    return decode(encoded)['chart'];
+  } catch {
+    return undefined;
+  }
 }
 
 /** Base64 of the Secret around Helm's own base64 around gzip around JSON. */

@@ -1,3 +1,5 @@
+import { driftOf } from '../injection/drift.ts';
+import { isDnsSubdomain } from '../injection/names.ts';
 import { describeProblem } from '../manifest/describe-problem.ts';
 import { parseManifest } from '../manifest/parse-manifest.ts';
 import type { AgentObservation, ConditionType } from '../observation/observation.ts';
@@ -66,7 +68,7 @@ export const AGENT_RULES: readonly CheckRule<InstalledFacts>[] = [
     look: (facts) =>
       judged(facts.pods, (pods) =>
         pods
-          .filter((pod) => pod.optedIn && !pod.hasSidecar && !isExcluded(facts, pod.namespace))
+          .filter((pod) => driftOf(pod, null) === 'sidecar-missing' && !isExcluded(facts, pod.namespace))
           .map((pod) => ofPod(pod, 'opts in and runs without a sidecar')),
       ),
   },
@@ -196,20 +198,33 @@ export function replaceCommand({
   name,
   owner,
 }: Pick<PodFacts, 'namespace' | 'name' | 'owner'>): string {
-  if (owner !== null && RESTARTED.includes(owner.kind))
+  // A name comes from the pod's own metadata, where it may be anything, and ends on somebody's command line.
+  if (owner !== null && RESTARTED.includes(owner.kind) && isDnsSubdomain(owner.name))
     return `kubectl rollout restart ${owner.kind.toLowerCase()} ${owner.name} -n ${namespace}`;
   const own = `kubectl delete pod ${name} -n ${namespace}`;
   return owner === null ? `${own}, and create it again` : own;
 }
 
 function outdated(pod: PodFacts, today: { version: string; config: string }): Problem[] {
-  const { injected } = pod;
-  if (injected === null) return [];
-  if (injected.version !== today.version)
-    return [ofPod(pod, `has a sidecar of version ${injected.version}, the injector is ${today.version}`)];
-  return injected.config === today.config
-    ? []
-    : [ofPod(pod, 'has a sidecar with settings that the injector has no longer')];
+  const what = outdatedWords(pod, today);
+  return what === null ? [] : [ofPod(pod, what)];
+}
+
+function outdatedWords(
+  pod: PodFacts,
+  { version, config }: { version: string; config: string },
+): string | null {
+  switch (driftOf(pod, { version, configHash: config })) {
+    case 'version-outdated':
+      return `has a sidecar of version ${pod.injected?.version}, the injector is ${version}`;
+    case 'configuration-outdated':
+      return 'has a sidecar with settings that the injector has no longer';
+    case 'sidecar-missing':
+    case 'not-opted-in':
+    case 'record-missing':
+    case null:
+      return null;
+  }
 }
 
 function isExcluded({ injector }: InstalledFacts, namespace: string): boolean {

@@ -343,6 +343,17 @@ const FOUND: [what: string, seen: Seen, code: string, words: string, hint: strin
     'kubectl delete pod chat-1 -n team, and create it again',
   ],
   [
+    'a pod whose owner has a name that no object can have',
+    installed({
+      pods: known([
+        pod({ hasSidecar: false, injected: null, owner: { kind: 'Deployment', name: 'x; rm -rf ~' } }),
+      ]),
+    }),
+    'pod-without-sidecar',
+    'without a sidecar',
+    'kubectl delete pod chat-1 -n team',
+  ],
+  [
     'a pod of an older version',
     installed({ pods: known([pod({ injected: { version: '0.9', config: 'c' } })]) }),
     'pod-outdated',
@@ -460,6 +471,11 @@ describe('platform check finds', () => {
     ],
   ])('no error in %s', (_what, change) => {
     expect(reportOf(installed(change)).findings.filter(({ severity }) => severity === 'error')).toEqual([]);
+  });
+
+  test('no outdated sidecar in a pod into which somebody else has put one', () => {
+    const byHand = pod({ optedIn: false, injected: { version: '0.9', config: 'c' } });
+    expect(reportOf(installed({ pods: known([byHand]) })).passed).toContain('pod-outdated');
   });
 
   test('puts errors before what is unknown, and warnings last', () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { DRIFT_SUMMARIES, driftOf, type DriftReason } from './drift.ts';
+import { DRIFT_SUMMARIES, driftOf, optsIn, type DriftReason } from './drift.ts';
+import { parseInjected } from './injected.ts';
 
 const PRESENT = { version: '1', configHash: 'c' };
 const record = (version: string, config: string): Record<string, string> => ({
@@ -12,6 +13,12 @@ const record = (version: string, config: string): Record<string, string> => ({
   }),
 });
 const opted = { 'platform.io/inject': 'true' };
+
+const pod = (hasSidecar: boolean, annotations: Record<string, string>) => ({
+  hasSidecar,
+  optedIn: optsIn(annotations),
+  injected: parseInjected({ annotations }),
+});
 
 const CASES: [string, boolean, Record<string, string>, DriftReason | null][] = [
   ['as the installation makes it', true, { ...opted, ...record('1', 'c') }, null],
@@ -33,7 +40,7 @@ const CASES: [string, boolean, Record<string, string>, DriftReason | null][] = [
 
 describe('drift', () => {
   test.each(CASES)('of a pod %s', (_, hasSidecar, annotations, expected) => {
-    expect(driftOf({ hasSidecar, annotations }, PRESENT)).toBe(expected);
+    expect(driftOf(pod(hasSidecar, annotations), PRESENT)).toBe(expected);
   });
 
   test('has a case for every reason', () => {
@@ -43,7 +50,7 @@ describe('drift', () => {
 
   test('counts nothing as outdated where the settings are not known', () => {
     const of = (annotations: Record<string, string>) =>
-      driftOf({ hasSidecar: true, annotations: { ...opted, ...annotations } }, null);
+      driftOf(pod(true, { ...opted, ...annotations }), null);
     expect([of(record('0', 'd')), of({})]).toEqual([null, 'record-missing']);
   });
 });

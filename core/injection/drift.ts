@@ -1,5 +1,5 @@
 import { ANNOTATIONS } from './annotations.ts';
-import { parseInjected } from './injected.ts';
+import type { Injected } from './injected.ts';
 
 /** Every way in which a live pod differs from what the present installation would make of it; the pages are generated from it. */
 export const DRIFT_SUMMARIES = {
@@ -21,6 +21,15 @@ export interface Installed {
   configHash: string;
 }
 
+/** What of a live pod says how it was made. */
+export interface DriftingPod {
+  /** By `optsIn`. */
+  optedIn: boolean;
+  hasSidecar: boolean;
+  /** By `parseInjected`. */
+  injected: Pick<Injected, 'version' | 'config'> | null;
+}
+
 /**
  * What is not as the present installation would make it, or null.
  *
@@ -36,17 +45,15 @@ export interface Installed {
  * @param installed null: not known here, so that nothing counts as outdated
  */
 export function driftOf(
-  pod: { hasSidecar: boolean; annotations: Readonly<Record<string, string>> },
+  { optedIn, hasSidecar, injected }: DriftingPod,
   installed: Installed | null,
 ): DriftReason | null {
-  const { hasSidecar, annotations } = pod;
-  if (!optsIn(annotations)) return hasSidecar ? null : 'not-opted-in';
+  if (!optedIn) return hasSidecar ? null : 'not-opted-in';
   if (!hasSidecar) return 'sidecar-missing';
-  const record = parseInjected({ annotations });
-  if (record === null) return 'record-missing';
+  if (injected === null) return 'record-missing';
   if (installed === null) return null;
-  if (record.version !== installed.version) return 'version-outdated';
-  return record.config === installed.configHash ? null : 'configuration-outdated';
+  if (injected.version !== installed.version) return 'version-outdated';
+  return injected.config === installed.configHash ? null : 'configuration-outdated';
 }
 
 /** Whether the pod asks for a sidecar; a value that is not allowed asks too, and is refused. */

@@ -1,4 +1,11 @@
-import { DRIFT_SUMMARIES, driftOf, type DriftReason, type Installed } from '../../core/injection/drift.ts';
+import {
+  DRIFT_SUMMARIES,
+  driftOf,
+  optsIn,
+  type DriftReason,
+  type Installed,
+} from '../../core/injection/drift.ts';
+import { parseInjected } from '../../core/injection/injected.ts';
 import type { Drift } from '../../core/observation/observation.ts';
 import type { Pod } from '../../kube/types.ts';
 import { hasSidecar } from './agent-pods.ts';
@@ -9,8 +16,10 @@ const REASONS = Object.keys(DRIFT_SUMMARIES) as DriftReason[];
 export function driftIn(pods: readonly Pod[], installed: Installed | null): Drift[] {
   const names = new Map<DriftReason, string[]>();
   for (const pod of pods) {
+    const { annotations = {} } = pod.metadata;
+    const injected = parseInjected({ annotations });
     const reason = driftOf(
-      { hasSidecar: hasSidecar(pod.spec), annotations: pod.metadata.annotations ?? {} },
+      { optedIn: optsIn(annotations), hasSidecar: hasSidecar(pod.spec), injected },
       installed,
     );
     if (reason !== null) names.set(reason, [...(names.get(reason) ?? []), pod.metadata.name]);
