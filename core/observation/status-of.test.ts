@@ -38,6 +38,20 @@ const checks = (...pairs: [string, CheckStatus][]): Partial<Heartbeat> => ({
   },
 });
 
+const gap = (score: number, ...severities: Issue['severity'][]): Partial<Heartbeat> => ({
+  gap: {
+    score,
+    grade: 'A',
+    source: 'agent-sdk',
+    issues: severities.map((severity) => ({
+      severity,
+      property: 'p',
+      description: 'd',
+      recommendation: 'r',
+    })),
+  },
+});
+
 describe('the phase', () => {
   test.each([
     ['healthy', 'Healthy'],
@@ -247,19 +261,6 @@ describe('conditions', () => {
     expect(said(reported({ policyState }), 'PolicyLoaded')).toBe(expected);
   });
 
-  const gap = (score: number, ...severities: Issue['severity'][]): Partial<Heartbeat> => ({
-    gap: {
-      score,
-      grade: 'A',
-      source: 'agent-sdk',
-      issues: severities.map((severity) => ({
-        severity,
-        property: 'p',
-        description: 'd',
-        recommendation: 'r',
-      })),
-    },
-  });
   const denied = {
     severity: 'low' as const,
     property: 'policy.x',
@@ -316,8 +317,46 @@ describe('conditions', () => {
   });
 });
 
+describe('an instance that is gone', () => {
+  const bad = { ...gap(60, 'high'), ...checks(['env:KEY', 'fail']) };
+  /** `a` has spoken for the agent with a score of 60, `b` has reported this score, and `a` goes. */
+  const afterRollout = (score: number): ObservationStatus => {
+    const both = mergeHeartbeat(reported(bad), aHeartbeat(gap(score)), { instance: 'b' }, at(1));
+    return statusOf(
+      withoutGone(both, ({ name }) => name !== 'a', at(2)),
+      at(2),
+    );
+  };
+
+  test('takes its issues along where the others have none', () => {
+    const { score, grade, issues, issuesTotal, checks, summary, reportedBy, lastChecked } = afterRollout(100);
+    expect({ score, grade, issues, issuesTotal, checks, summary, reportedBy, lastChecked }).toEqual({
+      score: 100,
+      grade: 'A',
+      issues: [],
+      issuesTotal: 0,
+      checks: undefined,
+      summary: undefined,
+      reportedBy: 'b',
+      lastChecked: at(1).toISOString(),
+    });
+  });
+
+  test('leaves them until the next worst reports, where there are some', () => {
+    const { score, issues, reportedBy } = afterRollout(80);
+    expect([score, issues?.length, reportedBy]).toEqual([80, 1, 'a']);
+  });
+
+  test('leaves what was last known where nobody else reports', () => {
+    const { score, issues, reportedBy } = withoutGone(reported(bad), () => false, at(2));
+    expect([score, issues?.length, reportedBy]).toEqual([60, 1, 'a']);
+  });
+});
+
 describe('a change of the status', () => {
   const before = reported();
+  const [first] = before.instances ?? [];
+  if (first === undefined) throw new Error('an agent that reported has an instance');
   test.each<[string, ObservationStatus | undefined, Partial<ObservationStatus>, boolean]>([
     ['the first', undefined, {}, true],
     ['none', before, {}, false],
@@ -327,6 +366,8 @@ describe('a change of the status', () => {
     ['violations', before, { violations: 1 }, true],
     ['proofs', before, { proofRevision: 9 }, true],
     ['a condition', before, { conditions: [] }, true],
+    ['a further instance', before, { instances: [first, { ...first, name: 'b' }] }, true],
+    ['an instance that is gone', before, { instances: [] }, false],
     ['tokens', before, { tokens: 99 }, false],
     ['time', before, { lastChecked: 'later' }, false],
   ])('%s: is it urgent', (_name, from, change, urgent) => {

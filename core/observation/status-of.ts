@@ -72,7 +72,21 @@ export function withoutGone(
   const gone = instances.filter((instance) => !isThere(instance));
   if (gone.length === 0) return known;
   const { departedToday: _, ...kept } = known;
-  return { ...kept, ...withDeparted(known, gone, at), instances: instances.filter(isThere) };
+  const rest = { ...kept, ...withDeparted(known, gone, at), instances: instances.filter(isThere) };
+  return gone.some(({ name }) => name === known.reportedBy) ? withoutItsReport(rest, at) : rest;
+}
+
+/**
+ * The lists showed the report of an instance that is gone. Where all that report have a score of 100 there is nothing to
+ * list, and what it said must not stand beside their grade; else they stay until the next worst has sent again.
+ */
+function withoutItsReport(status: ObservationStatus, at: Date): ObservationStatus {
+  const live = (status.instances ?? []).filter((instance) => isLive(instance, at));
+  const speaker = worstOf(live);
+  if (speaker === undefined || live.some(({ score }) => score < 100)) return status;
+  const { checks: _checks, summary: _summary, usage: _usage, ...kept } = status;
+  const { name, lastHeartbeat } = speaker;
+  return { ...kept, issues: [], issuesTotal: 0, reportedBy: name, lastChecked: lastHeartbeat };
 }
 
 /** What a silent instance last said of itself is no longer known to be so. */

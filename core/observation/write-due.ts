@@ -14,8 +14,18 @@ export function isUrgent(before: ObservationStatus | undefined, after: Observati
     before.score !== after.score ||
     before.violations !== after.violations ||
     before.proofRevision !== after.proofRevision ||
-    verdicts(before) !== verdicts(after)
+    verdicts(before) !== verdicts(after) ||
+    hasNewcomer(before, after)
   );
+}
+
+/**
+ * Whether an instance is listed for the first time. In a rollout the one before it goes a moment later, and who removes
+ * that one would else find nobody who reports.
+ */
+function hasNewcomer(before: ObservationStatus, after: ObservationStatus): boolean {
+  const known = new Set(before.instances?.map(({ name }) => name));
+  return after.instances?.some(({ name }) => !known.has(name)) ?? false;
 }
 
 /** When the change is to be written, in milliseconds from now; 0: at once. */
