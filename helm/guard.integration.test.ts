@@ -210,6 +210,7 @@ const opted = (spec: Spec = {}, annotations: Record<string, string> = {}) =>
         ],
         ['has variables from elsewhere', { envFrom: [{ configMapRef: { name: 'x' } }] }],
         ['runs other code first', { env: envOf({ NODE_OPTIONS: '--import=/manifest/evil.mjs' }) }],
+        ['takes compiled code from elsewhere', { env: envOf({ NODE_COMPILE_CACHE: '/manifest' }) }],
         ['preloads a library', { env: envOf({ LD_PRELOAD: '/manifest/evil.so' }) }],
         ['believes any certificate', { env: envOf({ NODE_TLS_REJECT_UNAUTHORIZED: '0' }) }],
         ['starts in another folder', { workingDir: '/manifest' }],

@@ -32,7 +32,7 @@ interface Rendered extends ChartObject {
         serviceAccountName: string;
         topologySpreadConstraints?: { whenUnsatisfiable: string }[];
         affinity?: unknown;
-        containers: { ports: { containerPort: number }[] }[];
+        containers: { env: { name: string; value?: string }[]; ports: { containerPort: number }[] }[];
       };
     };
   };
@@ -94,6 +94,20 @@ const partOf = ({ metadata }: ChartObject) => metadata.labels['app.kubernetes.io
     expect(accounts).toHaveLength(5);
   });
 
+  test.each([
+    ['256Mi', '128'],
+    ['1Gi', '512'],
+    ['1.5Gi', '768'],
+    ['300M', '143'],
+    ['268435456', '128'],
+    ['2e8', '95'],
+  ])('gives a process with a memory limit of %s a heap of %s MiB', async (limit, heap) => {
+    const objects = await render<Rendered>(`operator.resources.limits.memory=${limit}`);
+    const operator = of(objects, 'Deployment').find((each) => partOf(each) === 'operator');
+    const env = operator?.spec.template.spec.containers[0]?.env;
+    expect(env).toContainEqual({ name: 'NODE_OPTIONS', value: `--max-old-space-size=${heap}` });
+  });
+
   test('says nothing of networks unless it is asked to', async () => {
     expect(of(await render<Rendered>(), 'NetworkPolicy')).toEqual([]);
   });
@@ -123,6 +137,11 @@ const partOf = ({ metadata }: ChartObject) => metadata.labels['app.kubernetes.io
     const webhook = policies.find((each) => partOf(each) === 'webhook');
     expect(webhook?.spec.ingress[0]?.from?.[0]).toEqual({ ipBlock: { cidr: '10.0.0.1/32' } });
     expect(webhook?.spec.egress[1]).toMatchObject({ to: [{ ipBlock: { cidr: '10.0.0.1/32' } }] });
+    // `platform check` asks through the API server.
+    for (const part of ['operator', 'control-plane'])
+      expect(policies.find((each) => partOf(each) === part)?.spec.ingress[0]?.from).toContainEqual({
+        ipBlock: { cidr: '10.0.0.1/32' },
+      });
   });
 
   test('lets a control plane that is served outside the cluster be reached from there', async () => {

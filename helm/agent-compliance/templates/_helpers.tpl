@@ -73,13 +73,10 @@ app.kubernetes.io/component: {{ $part }}
 {{- .Values.adminKey.existingSecret | default (printf "%s-admin" (include "ac.fullname" .)) -}}
 {{- end -}}
 
-{{/* A heap of half the memory limit, where the limit is in Mi or Gi; the rest is Node's own. */}}
+{{/* A heap of half the memory limit; the rest is Node's own. None where there is no limit. */}}
 {{- define "ac.nodeOptions" -}}
-{{- $limit := toString (.resources.limits | default dict).memory -}}
-{{- if regexMatch "^[0-9]+Mi$" $limit -}}
---max-old-space-size={{ div (trimSuffix "Mi" $limit | int) 2 }}
-{{- else if regexMatch "^[0-9]+Gi$" $limit -}}
---max-old-space-size={{ mul (trimSuffix "Gi" $limit | int) 512 }}
+{{- with (.resources.limits | default dict).memory -}}
+--max-old-space-size={{ divf (include "ac.number" . | float64) 2097152.0 | floor | int }}
 {{- end -}}
 {{- end -}}
 
