@@ -50,12 +50,14 @@ integration: dist/.built ## Tests against real OPA, API server, bundles and the 
 
 # Chance begins elsewhere each time: what is found so is repeated by SEED=.
 soak: export SEED := $(or $(SEED),$(shell date +%s))
-soak: dist/.built ## For longer: random tests from a new seed (SEED=), 500,000 pairs through both policy engines (PAIRS=), 100 exchanges of certificates (ROTATIONS=), the proxy's memory under load; about ten minutes
+soak: dist/.built ## For longer: random tests from a new seed (SEED=), 500,000 pairs through both policy engines (PAIRS=), 100 exchanges of certificates (ROTATIONS=), the proxy's memory under load, ten minutes of agents in turmoil (CHURN_SECONDS=); about twenty-five minutes
 	@echo "SEED=$$SEED"
 	@ONLY="etcd kube-apiserver kubectl helm opa" e2e/cluster/build.sh
 	@npm run --silent test:unit -- --findRelatedTests testing/seed.ts
 	@PAIRS=$${PAIRS:-500000} npm run --silent test:integration -- --findRelatedTests testing/seed.ts
 	@ROTATIONS=$${ROTATIONS:-100} npm run --silent test:integration -- --testPathPatterns webhook/certificates/rotation.integration
+	@e2e/cluster/build.sh && e2e/images/build.sh
+	@CHURN_SECONDS=$${CHURN_SECONDS:-600} npm run --silent test:e2e -- --testPathPatterns e2e/churn
 	@SCALE_ALONE=1 npm run --silent test:integration -- --testPathPatterns operator/scale.integration
 	@node bench/soak.ts
 

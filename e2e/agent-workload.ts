@@ -35,9 +35,9 @@ export interface AgentWorkload {
   replicas?: number;
 }
 
-/** The manifest of the compliant example agent, under another name. */
-export function manifestOf(name: string): string {
-  return readFileSync(join(EXAMPLES, 'compliant/agent.yaml'), 'utf8').replace(
+/** The manifest of an example agent, the compliant one by default, under another name. */
+export function manifestOf(name: string, profile = 'compliant'): string {
+  return readFileSync(join(EXAMPLES, profile, 'agent.yaml'), 'utf8').replace(
     /^( {2}name: ).*$/m,
     `$1${name}`,
   );

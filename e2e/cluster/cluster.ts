@@ -1,9 +1,12 @@
 // The cluster under the e2e suites: the one that E2E_KUBECONFIG names, else one of our own, thrown away afterwards.
 import { randomBytes } from 'node:crypto';
-import { accessSync } from 'node:fs';
+import { accessSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { apiAudit, type ApiAudit } from '../../testing/api-audit.ts';
 import { CLUSTER_CACHE } from '../../testing/cluster-binary.ts';
 import { forwardByKubectl, forwardInside, type Forward } from './forward.ts';
+import { askedIn } from '../../testing/rights.ts';
 import { hold } from './hold.ts';
 import { run, type RunOptions, type RunResult } from './run.ts';
 
@@ -19,26 +22,41 @@ export interface Cluster {
   forward: (service: { namespace: string; name: string; port: number }) => Promise<Forward>;
   /** The image of one part (`sidecar`, `operator`, `webhook`, `control-plane`, `opa`, ...) that the cluster can run. */
   imageRef: (part: string) => string;
+  /** What was asked of an own cluster's API server; null in another one, whose log is not ours to read. */
+  audit: ApiAudit | null;
   /** Ends an own cluster without a trace; does nothing to another one. */
   close: () => Promise<void>;
 }
 
 export interface ClusterOptions {
-  /** Further flags of an own cluster's API server, an audit log for one. Another one's are left as they are. */
-  apiServerArgs?: readonly string[];
+  /** What `audit` keeps of an own cluster's requests; default: those of the product's ServiceAccounts, without bodies. */
+  audited?: Parameters<typeof apiAudit>[1];
   env?: NodeJS.ProcessEnv;
 }
 
+/** What the product asks for as the suites install it, its canary's account in a namespace of its own. */
+export const PRODUCT_ACCOUNTS: NonNullable<ClusterOptions['audited']> = [
+  {
+    level: 'Metadata',
+    userGroups: ['system:serviceaccounts:platform-system', 'system:serviceaccounts:platform-canary'],
+  },
+];
+
 /** Starts a cluster in about ten seconds. Throws with the end of its logs when it does not come up. */
 export async function startCluster(options: ClusterOptions = {}): Promise<Cluster> {
-  const { apiServerArgs = [], env = process.env } = options;
+  const { audited = PRODUCT_ACCOUNTS, env = process.env } = options;
   const existing = env['E2E_KUBECONFIG'];
-  return existing === undefined || existing === '' ? own(apiServerArgs, env) : external(existing, env);
+  return existing === undefined || existing === '' ? own(audited, env) : external(existing, env);
 }
 
-async function own(apiServerArgs: readonly string[], env: NodeJS.ProcessEnv): Promise<Cluster> {
+async function own(
+  audited: NonNullable<ClusterOptions['audited']>,
+  env: NodeJS.ProcessEnv,
+): Promise<Cluster> {
   const name = `e2e-${process.pid}-${randomBytes(2).toString('hex')}`;
-  const held = await hold('cluster', { NAME: name, APISERVER_EXTRA: apiServerArgs.join(' ') });
+  const scratch = mkdtempSync(join(tmpdir(), 'agent-compliance-audit-'));
+  const audit = apiAudit(scratch, audited);
+  const held = await hold('cluster', { NAME: name, APISERVER_EXTRA: audit.args.join(' ') });
   const folder = join(CLUSTER_CACHE, `run-${name}`);
   const inside = join(folder, 'in');
   const exec: Cluster['exec'] = (command, execOptions) =>
@@ -49,8 +67,20 @@ async function own(apiServerArgs: readonly string[], env: NodeJS.ProcessEnv): Pr
     forward: async ({ namespace, name, port }) =>
       forwardInside(inside, folder, { host: await clusterIpOf(exec, namespace, name), port }),
     imageRef: (part) => `localhost/agent-compliance/${part}:dev`,
-    close: held.close,
+    audit,
+    close: async () => {
+      await held.close();
+      keepAsked(name, audit, env);
+      rmSync(scratch, { recursive: true, force: true });
+    },
   };
+}
+
+/** What the product asked of the API server, for scripts/check-rights.ts; of a cluster without the product nothing. */
+function keepAsked(name: string, audit: ApiAudit, env: NodeJS.ProcessEnv): void {
+  const folder = env['E2E_RIGHTS'] ?? '';
+  const asked = folder === '' ? [] : askedIn(audit.all());
+  if (asked.length > 0) writeFileSync(join(folder, `${name}.json`), JSON.stringify(asked));
 }
 
 function external(kubeconfig: string, env: NodeJS.ProcessEnv): Cluster {
@@ -68,6 +98,7 @@ function external(kubeconfig: string, env: NodeJS.ProcessEnv): Cluster {
     forward: ({ namespace, name, port }) =>
       forwardByKubectl(['kubectl', '-n', namespace, 'port-forward', `svc/${name}`, `:${port}`], tools),
     imageRef: (part) => `${prefix}/${part}:${tag}`,
+    audit: null,
     close: () => Promise.resolve(),
   };
 }

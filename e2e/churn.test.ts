@@ -1,0 +1,157 @@
+// Workloads with agents are rolled, scaled, deleted, renamed, opted out and crashed in random order, and the product's own
+// processes are killed meanwhile. When it is over, every observation is what the world is, and nothing was told or written
+// for nothing on the way. SEED repeats the order of one run, CHURN_SECONDS is for how long.
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { diceOf } from '../testing/dice.ts';
+import { SEED } from '../testing/seed.ts';
+import {
+  falseTransitions,
+  historyOf,
+  idleWrites,
+  STORED,
+  toldTooOften,
+  type History,
+} from './churn/history.ts';
+import { manifestOfMember, MEMBERS, serviceOf, workloadOf } from './churn/members.ts';
+import { askSidecars, misjudged } from './churn/reports.ts';
+import { stirOnce } from './churn/stir.ts';
+import { complaints, readWorld, unrest, type World } from './churn/world.ts';
+import { startCluster, type Cluster } from './cluster/cluster.ts';
+import { eventually, kubectlOf, type Kubectl } from './kubectl.ts';
+import { installProduct, RELEASE, SYSTEM_NAMESPACE } from './product.ts';
+
+const NAMESPACE = 'churn';
+const CHURN_MS = 1_000 * Number(process.env['CHURN_SECONDS'] ?? 90);
+/** Of a killed container, the kubelet's pauses grow to some minutes; observations follow within two intervals. */
+const REST_MS = 420_000;
+const REPLICAS = 2;
+
+let cluster: Cluster;
+let kubectl: Kubectl;
+let system: Kubectl;
+const deeds: string[] = [];
+
+/** What was done, and the seed to do it again. */
+const told = () => `SEED=${SEED}\n${deeds.join('\n')}`;
+
+beforeAll(async () => {
+  cluster = await startCluster({ audited: STORED });
+  kubectl = kubectlOf(cluster, NAMESPACE);
+  system = kubectlOf(cluster, SYSTEM_NAMESPACE);
+  await kubectl.run('create', 'namespace', NAMESPACE);
+  await installProduct(cluster);
+}, 360_000);
+
+afterAll(async () => {
+  await cluster.exec(['helm', '-n', SYSTEM_NAMESPACE, 'uninstall', RELEASE, '--ignore-not-found', '--wait']);
+  await kubectl.run('delete', 'namespace', NAMESPACE, '--wait=false').catch(() => undefined);
+  await cluster.close();
+}, 180_000);
+
+describe(`agents in turmoil (SEED=${SEED})`, () => {
+  test(
+    'everything happens to them',
+    async () => {
+      process.stdout.write(`churn: SEED=${SEED}, ${CHURN_MS / 1_000} s\n`);
+      const image = cluster.imageRef('example-agents');
+      await kubectl.apply(
+        MEMBERS.flatMap((member) => [
+          manifestOfMember(member),
+          workloadOf(member, image, REPLICAS),
+          serviceOf(member),
+        ]),
+      );
+      const dice = diceOf(SEED);
+      const until = performance.now() + CHURN_MS;
+      while (performance.now() < until)
+        deeds.push(await stirOnce({ cluster, namespace: NAMESPACE, kubectl, system, dice }));
+      expect(deeds.length).toBeGreaterThan(CHURN_MS / 10_000);
+    },
+    CHURN_MS + 240_000,
+  );
+
+  test(
+    'at the end every observation is what the world is, none is missing and none is left',
+    async () => {
+      const rollouts = async () => unrest(await readWorld(kubectl));
+      const rest = await eventually('an end of every rollout', REST_MS, rollouts, isEmpty);
+      const look = async (): Promise<World | string[]> => {
+        const world = await readWorld(kubectl);
+        const seen = [...unrest(world), ...complaints(world)];
+        return seen.length > 0 ? seen : world;
+      };
+      const follow = await eventually(
+        `the observations (${told()})`,
+        150_000,
+        look,
+        (seen) => !Array.isArray(seen),
+      );
+      const seconds = [rest, follow].map(({ tookMs }) => `${(tookMs / 1_000).toFixed(0)} s`);
+      process.stdout.write(
+        `churn: ${deeds.length} deeds, at rest after ${seconds[0]}, seen as it is after ${seconds[1]} more\n`,
+      );
+      const reports = await askSidecars(kubectl, await readWorld(kubectl));
+      const judge = async () => {
+        const world = await readWorld(kubectl);
+        return [...complaints(world), ...misjudged(world, reports)];
+      };
+      await eventually(`phase, score and grade (${told()})`, 60_000, judge, isEmpty);
+    },
+    REST_MS + 300_000,
+  );
+
+  test('no process of the product has ended by itself', async () => {
+    const { items } = await system.get<{ items: ProductPod[] }>('pods');
+    const ended = items.flatMap(({ metadata, status }) =>
+      status.containerStatuses.flatMap(({ lastState: { terminated } }) =>
+        terminated === undefined || isAsked(terminated) ? [] : [{ pod: metadata.name, terminated }],
+      ),
+    );
+    const logs = ended.map(({ pod }) => system.run('logs', pod, '--previous', '--tail=20'));
+    expect({ ended, logs: await Promise.all(logs) }).toEqual({ ended: [], logs: [] });
+  });
+});
+
+/** Killed by the test, or ended well when the kubelet asked for it, as it does when a probe takes too long. */
+const isAsked = ({ exitCode, reason }: { exitCode: number; reason: string }): boolean =>
+  [0, 137].includes(exitCode) && reason !== 'OOMKilled';
+
+interface ProductPod {
+  metadata: { name: string };
+  status: {
+    containerStatuses: {
+      lastState: { terminated?: { exitCode: number; reason: string; finishedAt: string } };
+    }[];
+  };
+}
+
+const isEmpty = (list: readonly unknown[]): boolean => list.length === 0;
+
+describe('what was written on the way', () => {
+  let history: History;
+  const isOwn = (process.env['E2E_KUBECONFIG'] ?? '') === '';
+  /** Another cluster's audit log is not ours to read. */
+  const logged = isOwn ? test : test.skip;
+
+  beforeAll(() => {
+    history = historyOf(cluster.audit?.all() ?? []);
+  });
+
+  logged('is all there', () => {
+    expect(history.made.length).toBeGreaterThanOrEqual(MEMBERS.length / 2);
+    expect(history.steps.length).toBeGreaterThan(history.made.length);
+    expect(history.told.length).toBeGreaterThan(history.made.length);
+  });
+
+  logged('no status without a change', () => {
+    expect(idleWrites(history)).toEqual([]);
+  });
+
+  logged('no lastTransitionTime without a transition', () => {
+    expect(falseTransitions(history)).toEqual([]);
+  });
+
+  logged('no Event twice', () => {
+    expect(toldTooOften(history)).toEqual([]);
+  });
+});

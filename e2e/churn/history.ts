@@ -1,0 +1,156 @@
+// Every version of every observation and every Event told, out of the API server's audit log.
+import { isDeepStrictEqual } from 'node:util';
+import type { AuditEntry } from '../../testing/api-audit.ts';
+import { PRODUCT_ACCOUNTS } from '../cluster/cluster.ts';
+
+/** What was stored: of observations whoever wrote them, of Events what the product told. */
+export const STORED: typeof PRODUCT_ACCOUNTS = [
+  {
+    level: 'RequestResponse',
+    verbs: ['create', 'update', 'patch'],
+    resources: [{ group: 'platform.io', resources: ['agentobservations', 'agentobservations/status'] }],
+  },
+  {
+    level: 'RequestResponse',
+    verbs: ['create', 'update', 'patch'],
+    userGroups: ['system:serviceaccounts:platform-system'],
+    resources: [{ group: 'events.k8s.io', resources: ['events'] }],
+  },
+  ...PRODUCT_ACCOUNTS,
+];
+
+interface Condition {
+  type: string;
+  status: string;
+  lastTransitionTime: string;
+}
+
+interface Stored {
+  metadata: { uid: string; name: string; resourceVersion: string; ownerReferences?: { uid: string }[] };
+  status?: { phase?: string; grade?: string; conditions?: Condition[] } & Record<string, unknown>;
+}
+
+interface Version {
+  object: Stored;
+  by: string;
+  isStatus: boolean;
+  at: string;
+}
+
+/** Two versions, one after the other. */
+interface Step {
+  before: Version;
+  after: Version;
+}
+
+export interface History {
+  /** First versions. */
+  made: Version[];
+  steps: Step[];
+  told: Told[];
+}
+
+interface Told {
+  kind: string;
+  uid: string;
+  reason: string;
+  note: string;
+}
+
+interface StoredEvent {
+  regarding: { kind: string; uid: string };
+  reason: string;
+  note: string;
+}
+
+const isStored = ({ stage, responseStatus }: AuditEntry): boolean =>
+  stage === 'ResponseComplete' && [200, 201].includes(responseStatus?.code ?? 0);
+
+export function historyOf(entries: readonly AuditEntry[]): History {
+  const writes = entries.filter((entry) => isStored(entry) && entry.responseObject !== undefined);
+  const of = (resource: string) => writes.filter(({ objectRef }) => objectRef?.resource === resource);
+  const byUid = Map.groupBy(of('agentobservations').map(versionOf), ({ object }) => object.metadata.uid);
+  const number = ({ object }: Version) => Number(object.metadata.resourceVersion);
+  const lives = [...byUid.values()].map((versions) => versions.sort((a, b) => number(a) - number(b)));
+  return {
+    made: lives.flatMap((versions) => versions.slice(0, 1)),
+    steps: lives.flatMap((versions) =>
+      versions.slice(1).map((after, index) => ({ before: versions[index]!, after })),
+    ),
+    told: of('events').map(({ responseObject }) => {
+      const { regarding, reason, note } = responseObject as StoredEvent;
+      return { kind: regarding.kind, uid: regarding.uid, reason, note };
+    }),
+  };
+}
+
+const versionOf = ({ responseObject, user, objectRef, stageTimestamp }: AuditEntry): Version => ({
+  object: responseObject as Stored,
+  by: user.username.replace(/^.*:/, ''),
+  isStatus: objectRef?.subresource === 'status',
+  at: stageTimestamp,
+});
+
+/** Writes of a status that changed nothing: sent for nothing, or stored and the same as before. */
+export function idleWrites({ steps }: History): string[] {
+  return steps
+    .filter(
+      ({ before, after }) => after.isStatus && isDeepStrictEqual(before.object.status, after.object.status),
+    )
+    .map(({ after }) => `${after.object.metadata.name}: by ${after.by} at ${after.at}`);
+}
+
+/** Conditions whose lastTransitionTime moved while their status did not. */
+export function falseTransitions({ steps }: History): string[] {
+  return steps.flatMap(({ before, after }) =>
+    (after.object.status?.conditions ?? []).flatMap((condition) => {
+      const known = before.object.status?.conditions?.find(({ type }) => type === condition.type);
+      if (known?.status !== condition.status || known.lastTransitionTime === condition.lastTransitionTime)
+        return [];
+      const { type, status, lastTransitionTime } = condition;
+      return [
+        `${after.object.metadata.name}: ${type} ${status} since ${known.lastTransitionTime}, then ${lastTransitionTime}, by ${after.by}`,
+      ];
+    }),
+  );
+}
+
+/** Events of the product that were told more often than what they tell of has happened. */
+export function toldTooOften(history: History): string[] {
+  const keyed = Map.groupBy(history.told, (told) =>
+    [told.kind, told.uid, told.reason, cause(told)].join(' '),
+  );
+  return [...keyed].flatMap(([key, told]) => {
+    const times = occurrences(history, told[0]!);
+    return told.length > times ? [`${key}: told ${told.length} times, happened ${times} times`] : [];
+  });
+}
+
+/** The step that it tells of, without its reasons: `phase Healthy became Unknown`. */
+const cause = ({ note }: Told): string => /^(phase|grade) \S+ became \w+/.exec(note)?.[0] ?? '';
+
+function occurrences({ made, steps }: History, told: Told): number {
+  const isOfIt = ({ object: { metadata } }: Version) =>
+    told.kind === 'AgentObservation'
+      ? metadata.uid === told.uid
+      : metadata.ownerReferences?.some(({ uid }) => uid === told.uid) === true;
+  const ofIt = steps.filter(({ after }) => isOfIt(after));
+  const [, what, from, to] = /^(phase|grade) (\S+) became (\w+)/.exec(told.note) ?? [];
+  if (what === 'phase' || what === 'grade') {
+    const none = what === 'phase' ? 'Pending' : '(none)';
+    return ofIt.filter(
+      ({ before, after }) =>
+        (before.object.status?.[what] ?? none) === from && (after.object.status?.[what] ?? none) === to,
+    ).length;
+  }
+  const births = made.filter(isOfIt).length;
+  if (told.reason === 'Observed') return births;
+  const injected = ({ object }: Version) =>
+    object.status?.conditions?.find(({ type }) => type === 'Injected')?.status;
+  const wanted = told.reason === 'Injected' ? 'True' : 'False';
+  const flips = ofIt.filter(
+    ({ before, after }) =>
+      injected(before) !== undefined && injected(before) !== injected(after) && injected(after) === wanted,
+  );
+  return births + flips.length;
+}

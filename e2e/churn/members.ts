@@ -1,0 +1,92 @@
+// The workloads that the churn test stirs: the example agents as they are, and ten more, small ones.
+import { manifestConfigMap, manifestOf } from '../agent-workload.ts';
+import type { KubeObject } from '../kubectl.ts';
+
+export type Kind = 'Deployment' | 'StatefulSet' | 'DaemonSet';
+
+export interface Member {
+  name: string;
+  kind: Kind;
+  /** Which example agent it is; null: a small server that answers everything with 200. */
+  profile: 'compliant' | 'gappy' | 'misbehaving' | null;
+}
+
+const small = (kind: Kind, ...names: string[]): Member[] =>
+  names.map((name) => ({ name, kind, profile: null }));
+
+export const MEMBERS: readonly Member[] = [
+  { name: 'shop', kind: 'Deployment', profile: 'compliant' },
+  { name: 'gappy', kind: 'Deployment', profile: 'gappy' },
+  { name: 'misbehaving', kind: 'Deployment', profile: 'misbehaving' },
+  ...small('Deployment', 'billing', 'booking', 'claims', 'search', 'support', 'triage'),
+  ...small('StatefulSet', 'ledger', 'memory', 'queue'),
+  ...small('DaemonSet', 'scout'),
+];
+
+/** Names that a rename may give: two that are anybody's, so that workloads come to claim the same one. */
+export const SHARED_NAMES: readonly string[] = ['shared-one', 'shared-two'];
+
+const SMALL_AGENT = `
+require('node:http').createServer((request, response) => response.end('{}')).listen(8000);
+process.on('SIGTERM', () => process.exit(0));`;
+
+/** Whether its number of pods can be set. */
+export const isScalable = ({ kind }: Member): boolean => kind !== 'DaemonSet';
+
+export function workloadOf(member: Member, image: string, replicas: number): KubeObject {
+  const { name, kind, profile } = member;
+  const selector = { matchLabels: { app: name } };
+  return {
+    apiVersion: 'apps/v1',
+    kind,
+    metadata: { name },
+    spec: {
+      ...(isScalable(member) ? { replicas } : {}),
+      ...(kind === 'StatefulSet' ? { serviceName: name, podManagementPolicy: 'Parallel' } : {}),
+      selector,
+      template: {
+        metadata: {
+          labels: { app: name },
+          annotations: {
+            'platform.io/inject': 'true',
+            // Whatever the agent is called meanwhile.
+            'platform.io/manifest-configmap': `${name}-manifest`,
+          },
+        },
+        spec: {
+          terminationGracePeriodSeconds: 2,
+          containers: [
+            {
+              name: 'agent',
+              image,
+              imagePullPolicy: 'IfNotPresent',
+              args: profile === null ? ['-e', SMALL_AGENT] : ['dist/example-agents/main.js'],
+              env: [
+                { name: 'AGENT_PROFILE', value: profile ?? 'compliant' },
+                { name: 'OPENAI_API_KEY', value: 'not-a-real-key' },
+              ],
+              ports: [{ name: 'http', containerPort: 8000 }],
+              resources: { limits: { memory: '256Mi' } },
+            },
+          ],
+        },
+      },
+    },
+  };
+}
+
+/** Where its Service leads: to the port by its name, by the agent's number, by the sidecar's number. */
+export const TARGETS: readonly (string | number)[] = ['http', 8000, 4000];
+
+export function serviceOf({ name }: Member, targetPort: string | number = 'http'): KubeObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name },
+    spec: { selector: { app: name }, ports: [{ name: 'http', port: 80, targetPort }] },
+  };
+}
+
+export function manifestOfMember({ name, profile }: Member): KubeObject {
+  return manifestConfigMap(name, manifestOf(name, profile ?? 'compliant'));
+}

@@ -1,0 +1,154 @@
+// What the churn test does to workloads and to the product, one thing after the other, as the dice say.
+import { oneOf } from '../../testing/dice.ts';
+import type { Cluster } from '../cluster/cluster.ts';
+import { canKill } from '../container-killer.ts';
+import type { Kubectl } from '../kubectl.ts';
+import { isScalable, MEMBERS, serviceOf, SHARED_NAMES, TARGETS, workloadOf, type Member } from './members.ts';
+
+export interface Stirred {
+  cluster: Cluster;
+  namespace: string;
+  /** In the namespace of the agents, and in that of the product. */
+  kubectl: Kubectl;
+  system: Kubectl;
+  dice: () => number;
+}
+
+type Deed = (on: Stirred, member: Member) => Promise<string>;
+
+const MOST_REPLICAS = 3;
+const PARTS = ['operator', 'operator', 'webhook', 'control-plane'];
+
+const below = (dice: () => number, limit: number): number => Math.floor(dice() * limit);
+const pick = <T>(dice: () => number, from: readonly T[]): T => from[below(dice, from.length)]!;
+const refOf = ({ kind, name }: Member): string => `${kind.toLowerCase()}/${name}`;
+
+/** What is asked of something that is not there at the moment fails, and that is as good. */
+async function unlessGone(work: Promise<string>): Promise<void> {
+  try {
+    await work;
+  } catch (error) {
+    if (!/not found|NotFound|no objects passed/.test(String(error))) throw error;
+  }
+}
+
+async function annotate({ kubectl }: Stirred, member: Member, annotations: object): Promise<void> {
+  const patch = JSON.stringify({ spec: { template: { metadata: { annotations } } } });
+  await unlessGone(kubectl.run('patch', refOf(member), '--type=merge', '-p', patch));
+}
+
+async function killPods(kubectl: Kubectl, dice: () => number, selector: string): Promise<number> {
+  const listed = (await kubectl.run('get', 'pods', '-l', selector, '-o', 'name')).split('\n').filter(Boolean);
+  if (listed.length === 0) return 0;
+  const some = dice() < 0.7 ? [pick(dice, listed)] : listed;
+  await unlessGone(
+    kubectl.run('delete', ...some, '--grace-period=0', '--force', '--wait=false', '--ignore-not-found'),
+  );
+  return some.length;
+}
+
+/** SIGKILL for the first process of one container of that name. */
+async function crash(
+  { cluster, dice }: Stirred,
+  namespace: string,
+  container: string,
+  app?: string,
+): Promise<void> {
+  const labels = { 'container.name': container, 'pod.namespace': namespace };
+  const filter = Object.entries(labels).map(([label, value]) => `labels."io.kubernetes.${label}"==${value}`);
+  // The kubelet names pods after their workload; a container has no label of its own.
+  const ofApp = app === undefined ? '' : `,labels."io.kubernetes.pod.name"~="^${app}-"`;
+  // Containers that have ended are listed too, and cannot be killed.
+  const script = `set -- $(ctr -n k8s.io containers ls -q "$1")
+    [ $# -gt 0 ] || exit 0
+    for id in "\${@:1 + $0 % $#}" "$@"; do ctr -n k8s.io tasks kill -s SIGKILL "$id" 2>/dev/null && break; done`;
+  await cluster.exec(['bash', '-c', script, String(below(dice, 1_000)), filter.join(',') + ofApp]);
+}
+
+const DEEDS = {
+  roll: async ({ kubectl }, member) => {
+    await unlessGone(kubectl.run('rollout', 'restart', refOf(member)));
+    return '';
+  },
+  scale: async ({ kubectl, dice }, member) => {
+    const replicas = below(dice, MOST_REPLICAS + 1);
+    if (isScalable(member)) await unlessGone(kubectl.run('scale', refOf(member), `--replicas=${replicas}`));
+    return `to ${replicas}`;
+  },
+  remove: async ({ kubectl }, member) => {
+    await kubectl.run('delete', refOf(member), '--wait=false', '--ignore-not-found');
+    return '';
+  },
+  /** Makes it where it is not there; where it is, this is a change back to what it was at first. */
+  restore: async ({ cluster, kubectl, dice }, member) => {
+    const replicas = 1 + below(dice, MOST_REPLICAS);
+    await kubectl.apply([workloadOf(member, cluster.imageRef('example-agents'), replicas)]);
+    return `with ${replicas}`;
+  },
+  rename: async (on, member) => {
+    const name = pick(on.dice, [null, `${member.name}-renamed`, ...SHARED_NAMES]);
+    await annotate(on, member, { 'platform.io/agent-name': name });
+    return `to ${name ?? member.name}`;
+  },
+  optOut: async (on, member) => {
+    await annotate(on, member, { 'platform.io/inject': 'false' });
+    return '';
+  },
+  optIn: async (on, member) => {
+    await annotate(on, member, { 'platform.io/inject': 'true' });
+    return '';
+  },
+  crash: async (on, member) => {
+    if (canKill) await crash(on, on.namespace, 'agent', member.name);
+    return '';
+  },
+  crashSidecar: async (on, member) => {
+    if (canKill) await crash(on, on.namespace, 'platform-sidecar', member.name);
+    return '';
+  },
+  killPods: async ({ kubectl, dice }, { name }) => `${await killPods(kubectl, dice, `app=${name}`)}`,
+  route: async ({ kubectl, dice }, member) => {
+    const target = pick(dice, [null, ...TARGETS]);
+    if (target === null) await kubectl.run('delete', 'service', member.name, '--ignore-not-found');
+    else await kubectl.apply([serviceOf(member, target)]);
+    return `by ${target}`;
+  },
+  forget: async ({ kubectl }, { name }) => {
+    await kubectl.run('delete', 'agentobservation', name, '--ignore-not-found', '--wait=false');
+    return '';
+  },
+  killPart: async ({ system, dice }) => {
+    const part = pick(dice, PARTS);
+    return `${part} ${await killPods(system, dice, `app.kubernetes.io/component=${part}`)}`;
+  },
+  crashPart: async (on) => {
+    const part = pick(on.dice, PARTS);
+    if (canKill) await crash(on, 'platform-system', part);
+    return part;
+  },
+} satisfies Record<string, Deed>;
+
+const WEIGHTS: Readonly<Record<keyof typeof DEEDS, number>> = {
+  roll: 4,
+  scale: 6,
+  remove: 3,
+  restore: 6,
+  rename: 4,
+  optOut: 1,
+  optIn: 2,
+  crash: 4,
+  crashSidecar: 2,
+  killPods: 4,
+  route: 3,
+  forget: 1,
+  killPart: 2,
+  crashPart: 1,
+};
+
+/** Does one thing and says what it was. */
+export async function stirOnce(on: Stirred): Promise<string> {
+  const deed = oneOf(on.dice, WEIGHTS);
+  const member = pick(on.dice, MEMBERS);
+  const how = await DEEDS[deed](on, member);
+  return [deed, deed.endsWith('Part') ? '' : member.name, how].filter(Boolean).join(' ');
+}

@@ -1,0 +1,91 @@
+import { expect, test } from '@jest/globals';
+import type { AuditEntry } from './api-audit.ts';
+import { askedIn, compareRights, grantedBy, type AccessObject } from './rights.ts';
+
+const ACCOUNT = 'system:serviceaccount:platform-system:operator';
+
+function entry(verb: string, objectRef: AuditEntry['objectRef'], username = ACCOUNT): AuditEntry {
+  const at = '2026-01-01T00:00:00Z';
+  return {
+    stage: 'ResponseComplete',
+    stageTimestamp: at,
+    userAgent: 'x',
+    user: { username },
+    verb,
+    ...(objectRef && { objectRef }),
+  };
+}
+
+const subjects = [{ kind: 'ServiceAccount', name: 'operator', namespace: 'platform-system' }];
+const role = (
+  kind: string,
+  rules: NonNullable<AccessObject['rules']>,
+  namespace?: string,
+): AccessObject[] => {
+  const metadata = { name: 'operator', labels: {}, ...(namespace && { namespace }) };
+  return [
+    { apiVersion: 'v1', kind, metadata, rules },
+    { apiVersion: 'v1', kind: `${kind}Binding`, metadata, subjects, roleRef: { kind, name: 'operator' } },
+  ];
+};
+
+const CHART = [
+  ...role('ClusterRole', [{ apiGroups: [''], resources: ['pods'], verbs: ['get', 'list'] }]),
+  ...role(
+    'Role',
+    [
+      {
+        apiGroups: ['coordination.k8s.io'],
+        resources: ['leases'],
+        resourceNames: ['lead'],
+        verbs: ['update'],
+      },
+    ],
+    'platform-system',
+  ),
+];
+const lease = {
+  apiGroup: 'coordination.k8s.io',
+  resource: 'leases',
+  namespace: 'platform-system',
+  name: 'lead',
+};
+
+test('what is asked for and granted is neither beyond nor unused', () => {
+  const asked = askedIn([
+    entry('get', { resource: 'pods', namespace: 'shop', name: 'a' }),
+    entry('get', { resource: 'pods', namespace: 'shop', name: 'a' }),
+    entry('list', { resource: 'pods' }),
+    entry('update', lease),
+    entry('get', undefined),
+    entry('delete', { resource: 'nodes', name: 'n' }, 'system:kube-controller-manager'),
+  ]);
+  expect(asked).toHaveLength(3);
+  expect(compareRights(grantedBy(CHART), asked)).toEqual({ beyond: [], unused: [] });
+});
+
+test('what is granted and never asked for is unused', () => {
+  const asked = askedIn([entry('get', { resource: 'pods', namespace: 'shop', name: 'a' })]);
+  expect(compareRights(grantedBy(CHART), asked).unused).toEqual([
+    'platform-system:operator list pods',
+    'platform-system:operator update coordination.k8s.io/leases lead in platform-system',
+  ]);
+});
+
+test.each([
+  ['another verb', entry('delete', { resource: 'pods', namespace: 'shop', name: 'a' })],
+  ['a subresource', entry('get', { resource: 'pods', subresource: 'log', namespace: 'shop', name: 'a' })],
+  [
+    'another group',
+    entry('get', { apiGroup: 'metrics.k8s.io', resource: 'pods', namespace: 'shop', name: 'a' }),
+  ],
+  ['another name', entry('update', { ...lease, name: 'other' })],
+  ['another namespace', entry('update', { ...lease, namespace: 'shop' })],
+  ['another account', entry('list', { resource: 'pods' }, 'system:serviceaccount:platform-system:webhook')],
+])('%s is beyond what is granted', (_, asked) => {
+  expect(compareRights(grantedBy(CHART), askedIn([asked])).beyond).toHaveLength(1);
+});
+
+test('a binding to a role that the chart does not have is told', () => {
+  expect(() => grantedBy(CHART.slice(1))).toThrow('operator binds ClusterRole operator, which is not there');
+});
