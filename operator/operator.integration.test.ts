@@ -704,6 +704,13 @@ const template = (agent: string, extra: object = {}) => ({
       status: 'False',
       reason: 'GradeTooLow',
     });
+    const annotations = { 'platform.io/compliant-grade': null };
+    await patch(PODS, (await podsOf('x'))[0]!.metadata.name, { metadata: { annotations } });
+    await until('the bar where it was', async () => {
+      const found = await observe('x');
+      const bar = found?.metadata.annotations?.['platform.io/compliant-grade'];
+      return bar === undefined && condition(found, 'Compliant')?.status === 'True';
+    });
   }, 60_000);
 
   test('leaves the observation of a remote agent alone', async () => {

@@ -209,7 +209,11 @@ describe('the observation as it should be', () => {
       ...pod,
       metadata: { ...pod.metadata, annotations: { 'platform.io/compliant-grade': 'A' } },
     };
-    expect(desiredObservation(key, deployment, [pod, graded])).toEqual({
+    const lower = {
+      ...pod,
+      metadata: { ...pod.metadata, annotations: { 'platform.io/compliant-grade': 'C' } },
+    };
+    expect(desiredObservation(key, deployment, [pod, lower, graded])).toEqual({
       metadata: {
         ...key,
         ownerReferences: [deployment],
@@ -229,6 +233,24 @@ describe('the observation as it should be', () => {
       expected,
     );
   });
+
+  test.each([
+    ['A', 'A', true],
+    ['A', 'B', false],
+    ['A', undefined, false],
+    [undefined, 'A', false],
+  ])(
+    'with the bar of compliance %s, where the pods have %s, is as it should be: %s',
+    (is, wanted, expected) => {
+      const of = (grade: string | undefined) =>
+        desiredObservation(key, deployment, [
+          {
+            metadata: { name: 'a', ...(grade && { annotations: { 'platform.io/compliant-grade': grade } }) },
+          },
+        ]);
+      expect(isAsDesired(stored(of(is)), of(wanted))).toBe(expected);
+    },
+  );
 
   test('stays with the workload that it names while that has pods', () => {
     const named = stored(desiredObservation(key, statefulSet, []));

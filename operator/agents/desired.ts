@@ -17,9 +17,8 @@ export function desiredObservation(
   pods: readonly Pod[],
 ): DesiredObservation {
   const { apiVersion, kind, name, uid } = workload;
-  const grade = pods
-    .map((pod) => pod.metadata.annotations?.[COMPLIANT_GRADE_ANNOTATION])
-    .find((each) => each !== undefined);
+  // The strictest, where the pods of a rollout disagree: whatever the order in which they are known.
+  const [grade] = pods.flatMap((pod) => pod.metadata.annotations?.[COMPLIANT_GRADE_ANNOTATION] ?? []).sort();
   return {
     metadata: {
       ...key,
@@ -31,14 +30,17 @@ export function desiredObservation(
   };
 }
 
-/** Whether an apply would change nothing. */
+/**
+ * Whether an apply would change nothing. A bar of compliance that the pods no longer have is told by an apply alone: it
+ * takes back what this process has set, and leaves what somebody else has.
+ */
 export function isAsDesired(observation: AgentObservation, desired: DesiredObservation): boolean {
   const { ownerReferences = [], annotations = {} } = observation.metadata;
   const plain = ownerReferences.map(({ apiVersion, kind, name, uid }) => ({ apiVersion, kind, name, uid }));
   return (
     sameJson(plain, desired.metadata.ownerReferences) &&
     sameJson(observation.spec.agentRef, desired.spec.agentRef) &&
-    Object.entries(desired.metadata.annotations ?? {}).every(([key, value]) => annotations[key] === value)
+    annotations[COMPLIANT_GRADE_ANNOTATION] === desired.metadata.annotations?.[COMPLIANT_GRADE_ANNOTATION]
   );
 }
 

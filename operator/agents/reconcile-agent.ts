@@ -147,12 +147,13 @@ async function apply(
   const observation = expectOk(answer);
   const { kind, name } = desired.spec.agentRef ?? {};
   const { namespace, name: agent } = desired.metadata;
-  logger.info(known ? 'follows the agent to its workload' : 'observes', {
-    namespace,
-    agent,
-    kind,
-    workload: name,
-  });
+  if (known?.metadata.resourceVersion !== observation.metadata.resourceVersion)
+    logger.info(known ? 'follows the agent to its workload' : 'observes', {
+      namespace,
+      agent,
+      kind,
+      workload: name,
+    });
   if (answer.ok && answer.status === 201) announceNew(events, observation, sighting);
   return observation;
 }
