@@ -3,22 +3,37 @@
 // for nothing on the way. SEED repeats the order of one run, CHURN_SECONDS is for how long.
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { diceOf } from '../testing/dice.ts';
-import { SEED } from '../testing/seed.ts';
 import {
   falseTransitions,
   historyOf,
   idleWrites,
-  STORED,
   toldTooOften,
   type History,
-} from './churn/history.ts';
+} from '../testing/observation-history.ts';
+import { SEED } from '../testing/seed.ts';
 import { manifestOfMember, MEMBERS, serviceOf, workloadOf } from './churn/members.ts';
 import { askSidecars, misjudged } from './churn/reports.ts';
 import { stirOnce } from './churn/stir.ts';
 import { complaints, readWorld, unrest, type World } from './churn/world.ts';
-import { startCluster, type Cluster } from './cluster/cluster.ts';
+import { PRODUCT_ACCOUNTS, startCluster, type Cluster } from './cluster/cluster.ts';
 import { eventually, kubectlOf, type Kubectl } from './kubectl.ts';
 import { installProduct, RELEASE, SYSTEM_NAMESPACE } from './product.ts';
+
+/** What was stored: of observations whoever wrote them, of Events what the product told. */
+const STORED: typeof PRODUCT_ACCOUNTS = [
+  {
+    level: 'RequestResponse',
+    verbs: ['create', 'update', 'patch'],
+    resources: [{ group: 'platform.io', resources: ['agentobservations', 'agentobservations/status'] }],
+  },
+  {
+    level: 'RequestResponse',
+    verbs: ['create', 'update', 'patch'],
+    userGroups: ['system:serviceaccounts:platform-system'],
+    resources: [{ group: 'events.k8s.io', resources: ['events'] }],
+  },
+  ...PRODUCT_ACCOUNTS,
+];
 
 const NAMESPACE = 'churn';
 const CHURN_MS = 1_000 * Number(process.env['CHURN_SECONDS'] ?? 90);

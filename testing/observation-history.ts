@@ -1,23 +1,6 @@
 // Every version of every observation and every Event told, out of the API server's audit log.
 import { isDeepStrictEqual } from 'node:util';
-import type { AuditEntry } from '../../testing/api-audit.ts';
-import { PRODUCT_ACCOUNTS } from '../cluster/cluster.ts';
-
-/** What was stored: of observations whoever wrote them, of Events what the product told. */
-export const STORED: typeof PRODUCT_ACCOUNTS = [
-  {
-    level: 'RequestResponse',
-    verbs: ['create', 'update', 'patch'],
-    resources: [{ group: 'platform.io', resources: ['agentobservations', 'agentobservations/status'] }],
-  },
-  {
-    level: 'RequestResponse',
-    verbs: ['create', 'update', 'patch'],
-    userGroups: ['system:serviceaccounts:platform-system'],
-    resources: [{ group: 'events.k8s.io', resources: ['events'] }],
-  },
-  ...PRODUCT_ACCOUNTS,
-];
+import type { AuditEntry } from './api-audit.ts';
 
 interface Condition {
   type: string;
@@ -66,6 +49,7 @@ interface StoredEvent {
 const isStored = ({ stage, responseStatus }: AuditEntry): boolean =>
   stage === 'ResponseComplete' && [200, 201].includes(responseStatus?.code ?? 0);
 
+/** Of an audit log that has the bodies of what was stored: observations, and the product's Events. */
 export function historyOf(entries: readonly AuditEntry[]): History {
   const writes = entries.filter((entry) => isStored(entry) && entry.responseObject !== undefined);
   const of = (resource: string) => writes.filter(({ objectRef }) => objectRef?.resource === resource);
