@@ -83,6 +83,8 @@ const SILENT = fails('it accepts connections but does not answer within 3 s');
     rig.agent.otherwise = (request, response) => {
       if (!inAgent.handle(request, response)) response.writeHead(404).end();
     };
+    // Whoever asks while the first check runs gets what it found before the test changed anything.
+    await inAgent.getReport();
     return rig;
   }
 
@@ -154,7 +156,6 @@ const SILENT = fails('it accepts connections but does not answer within 3 s');
 
   test('slow: the latency is that of its answer', async () => {
     const from = await start('agent-sdk');
-    await look(from);
     const slow = await whileStopped([redis], async () => {
       setTimeout(() => process.kill(redis.pid, 'SIGCONT'), 1000);
       return look(from);
@@ -164,7 +165,7 @@ const SILENT = fails('it accepts connections but does not answer within 3 s');
     );
     expect(slow.found).toEqual(ids.map(passes));
     expect(latencies[0]).toBeGreaterThan(500);
-    expect(latencies[1]).toBeLessThan(500);
+    expect(latencies[1]).toBeLessThan(latencies[0]!);
   });
 
   test('everything hangs at once: a hundred requests get their answer from one run, within six seconds', async () => {
