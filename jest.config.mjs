@@ -10,7 +10,7 @@ const common = {
 /** @type {import('jest').Config} */
 export default {
   // Far more than any test needs: a busy machine must not decide.
-  testTimeout: 60_000,
+  testTimeout: 120_000,
   maxWorkers: 2,
   // Modules of a test file stay in a worker's memory after it (V8 keeps contexts that ran ES modules). At a gigabyte or
   // more the worker takes longer to end than the half second that Jest gives it, and Jest then warns of a leak in the tests.

@@ -49,9 +49,9 @@ interface Workload extends ChartObject {
     await ok(kubectl(['create', 'namespace', 'team']));
     const modes = ['enforce', 'warn'].map((mode) => `pod-security.kubernetes.io/${mode}=restricted`);
     await ok(kubectl(['label', 'namespace', RELEASE_NAMESPACE, ...modes]));
-    await ok(kubectl(['wait', '--for=condition=Established', 'crd', '--all', '--timeout=30s']));
+    await ok(kubectl(['wait', '--for=condition=Established', 'crd', '--all', '--timeout=60s']));
     installed = await helm('install', RELEASE, CHART, '-f', join(folder, 'values.json'));
-  }, 90_000);
+  }, 180_000);
   afterAll(async () => {
     await control.close();
     rmSync(folder, { recursive: true, force: true });
@@ -160,13 +160,13 @@ interface Workload extends ChartObject {
     const values = join(folder, 'values.json');
     await ok(helm('upgrade', RELEASE, CHART, '--reuse-values', '--set', 'webhook.timeoutSeconds=4'));
     expect((await ok(kubectl(KEY))).stdout).toBe(made);
-    await ok(helm('uninstall', RELEASE, '--wait', '--timeout', '30s'));
+    await ok(helm('uninstall', RELEASE, '--wait', '--timeout', '60s'));
     expect((await ok(kubectl(KEY))).stdout).toBe(made);
-    await ok(kubectl(['wait', '--for=delete', 'namespace/platform-remote', '--timeout=30s']));
-    await ok(kubectl(['wait', '--for=delete', 'namespace/platform-canary', '--timeout=30s']));
+    await ok(kubectl(['wait', '--for=delete', 'namespace/platform-remote', '--timeout=60s']));
+    await ok(kubectl(['wait', '--for=delete', 'namespace/platform-canary', '--timeout=60s']));
     await ok(helm('install', RELEASE, CHART, '-f', values));
     expect((await ok(kubectl(KEY))).stdout).toBe(made);
-  }, 120_000);
+  }, 240_000);
 });
 
 /** What the rules and the dashboard of a release ask Prometheus. */

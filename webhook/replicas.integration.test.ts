@@ -14,8 +14,11 @@ import { startTcpBalancer, type TcpBalancer } from '../testing/tcp-balancer.ts';
 import { WebhookCluster } from '../testing/webhook-cluster.ts';
 import { certificatesIn } from './certificates/tls-state.ts';
 
-const TIMES = Array.from({ length: 10 }, (_, index) => index + 1);
-const KILLS = TIMES.filter((time) => time % 2 === 1);
+/** How often two start at once, and half as often one of them is killed (`make soak`: 20). */
+const STARTS = Number(process.env['STARTS'] ?? 6);
+const TIMES = Array.from({ length: STARTS }, (_, index) => index + 1);
+/** Each moment of the first tenth of a second, in so many steps. */
+const KILLS = TIMES.filter((time) => time % 2 === 1).map((time) => Math.round((time * 10) / STARTS));
 /** The one that the guard lets through. */
 const SIDECAR_IMAGE = 'agent-compliance/sidecar:0.1.0';
 const SECRET = 'agent-compliance-webhook-tls';
