@@ -58,7 +58,7 @@ export async function startWebhook(
     configuration: config.WEBHOOK_CONFIGURATION,
     serve: (leaf) => leafUse.serve(leaf),
     isProven: (trusted, stopped) =>
-      isProven(trusted, { client, policy: config.CANARY_POLICY, leafUse }, stopped),
+      isProven(trusted, { client, logger, policy: config.CANARY_POLICY, leafUse }, stopped),
     ...(timing && { timing }),
     ...(everyMs !== undefined && { everyMs }),
   });
