@@ -39,8 +39,6 @@ export interface KubeClient {
   send<T>(request: KubeRequest): Promise<KubeAnswer<T>>;
   /** An answer without an end: a watch. It lasts until the server ends it, `signal` aborts or its connection is dead. */
   stream(request: KubeRequest): Promise<KubeStream>;
-  /** Milliseconds since the server was last heard; it is asked every few seconds while a watch is open and quiet. */
-  silentMs(): number;
   close(): Promise<void>;
 }
 
@@ -125,7 +123,6 @@ export function createKubeClient(options: KubeClientOptions): KubeClient {
           isOver();
         }
       }),
-    silentMs: () => pulse.silentMs(),
     close: () => {
       pulse.close();
       return connection.close();

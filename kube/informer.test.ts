@@ -171,8 +171,8 @@ describe('an informer', () => {
     expect(names()).toEqual(['a', 'b', 'c']);
   });
 
-  test('breaks off a watch that hangs, and goes on', async () => {
-    start({ timing: { stallMs: 150, backoff: { baseMs: 10, maxMs: 50 } } });
+  test('breaks off a watch that is not answered, and goes on', async () => {
+    start({ timing: { openMs: 150, backoff: { baseMs: 10, maxMs: 50 } } });
     server.fail({ when: isWatch, answer: 'hang' });
     await informer.synced();
     server.put(PATH, pod('a'));
@@ -180,13 +180,34 @@ describe('an informer', () => {
     expect(countOf(isWatch)).toBe(2);
   });
 
-  test('breaks off a watch that was open and has gone silent', async () => {
-    start({ timing: { stallMs: 150, backoff: { baseMs: 10, maxMs: 50 } } });
-    await until(() => countOf(isWatch) >= 3);
+  test('breaks off a watch that does not end in time, and misses nothing', async () => {
+    start({ timing: { watchMs: 500, lateMs: 150, backoff: { baseMs: 10, maxMs: 50 } } });
+    server.fail({ when: isWatch, answer: 'silent' });
+    await until(() => countOf(isWatch) === 1);
+    server.put(PATH, pod('a'));
+    await until(() => changes.length === 1);
+    expect(countOf(isWatch)).toBe(2);
     expect(countOf(isList)).toBe(1);
   });
 
-  test('is fresh once it has listed, and no longer when it has had no watch for a while', async () => {
+  test('lists anew when every watch goes silent, so that it follows at least slowly', async () => {
+    for (let index = 0; index < 6; index += 1) server.fail({ when: isWatch, answer: 'silent' });
+    start({ timing: { watchMs: 500, lateMs: 1, backoff: { baseMs: 1, maxMs: 2 } } });
+    await until(() => countOf(isWatch) === 1);
+    server.put(PATH, pod('a'));
+    await until(() => changes.length === 1);
+    expect(countOf(isWatch)).toBeGreaterThanOrEqual(5);
+    expect(countOf(isList)).toBe(2);
+  });
+
+  test('does not list anew for a server that does not answer: it has not looked at the version', async () => {
+    for (let index = 0; index < 7; index += 1) server.fail({ when: isWatch, answer: 'cut' });
+    start({ timing: { backoff: { baseMs: 1, maxMs: 2 } } });
+    await until(() => server.watches().length === 1);
+    expect(countOf(isList)).toBe(1);
+  });
+
+  test('is fresh once it has listed, and no longer when it could not watch for a while', async () => {
     server.fail({ when: isList, answer: 'cut' });
     start({ timing: { freshMs: 200, backoff: { baseMs: 10, maxMs: 20 } } });
     expect(informer.isFresh()).toBe(false);
@@ -194,6 +215,16 @@ describe('an informer', () => {
     expect(informer.isFresh()).toBe(true);
     await server.close();
     await until(() => !informer.isFresh());
+  });
+
+  test('stays fresh while quiet watches end in time, and does not once they are open and silent', async () => {
+    start({ timing: { watchMs: 500, freshMs: 15_000 } });
+    await until(() => countOf(isWatch) >= 3);
+    expect(informer.isFresh()).toBe(true);
+    await informer.close();
+    for (let index = 0; index < 100; index += 1) server.fail({ when: isWatch, answer: 'silent' });
+    start({ timing: { watchMs: 500, lateMs: 1, freshMs: 1_500, backoff: { baseMs: 1, maxMs: 2 } } });
+    await until(() => !informer.isFresh() && countOf(isWatch) >= 5);
   });
 
   test('waits as long as a throttling server asks', async () => {

@@ -27,26 +27,29 @@ export interface InformerOptions<T> {
 
 /** All in milliseconds. */
 export interface InformerTiming {
-  /** How long the server is asked to keep a watch open; it is spread by a quarter. */
+  /** How long the server is asked to keep a watch open; it is spread by a quarter, to whole seconds. */
   watchMs: number;
-  /** A watch that says nothing for this long hangs: the API server sends a bookmark every minute. */
-  stallMs: number;
-  /** How long it may be without a watch, and the API server silent, until what it holds no longer counts as fresh. */
+  /** How long the server may take to open one. */
+  openMs: number;
+  /** A watch that is not over so long after its time is dead. Nothing else tells it from a quiet one. */
+  lateMs: number;
+  /** How long ago a watch may have brought something, or come to its end, until what is held no longer counts as fresh. */
   freshMs: number;
   /** First and longest delay after an error; short, because it is also how late the end of an outage is noticed. */
   backoff: { baseMs: number; maxMs: number };
 }
 
 const TIMING: InformerTiming = {
-  watchMs: 300_000,
-  stallMs: 90_000,
+  watchMs: 4_500,
+  openMs: 8_000,
+  lateMs: 2_000,
   freshMs: 15_000,
   backoff: { baseMs: 500, maxMs: 5_000 },
 };
 
 const FAILURES_UNTIL_LIST = 5;
 /** A watch that the server ends sooner than this is treated as an error, so that no loop spins. */
-const SHORTEST_WATCH_MS = 1_000;
+const SHORTEST_WATCH_MS = 500;
 
 /** A cache of all objects of one kind that follows the API server. */
 export interface Informer<T> {
@@ -54,7 +57,7 @@ export interface Informer<T> {
   close(): Promise<void>;
   /** Resolves when the first list is in the cache. */
   synced(): Promise<void>;
-  /** False before the first list, and when the watch has been broken or the API server silent for `freshMs`. */
+  /** False before the first list, and when no watch has shown for `freshMs` that nothing was missed. */
   isFresh(): boolean;
   get(key: ObjectKey): T | undefined;
   list(): T[];
@@ -75,9 +78,8 @@ class ListWatch<T extends { metadata: ObjectKey & { resourceVersion?: string } }
   #cache = new Map<string, T>();
   /** Where the next watch begins; null: a list must come first. */
   #version: string | null = null;
-  /** Since when no watch is open; null: one is. */
-  #brokenSinceMs: number | null = null;
-  #isListed = false;
+  /** When nothing was missed for certain: the first list, something from a watch, its end in time. Null: no list yet. */
+  #followedMs: number | null = null;
   #failures = 0;
   /** Failures in a row for which the version may be the reason. */
   #refusals = 0;
@@ -102,10 +104,8 @@ class ListWatch<T extends { metadata: ObjectKey & { resourceVersion?: string } }
   }
 
   isFresh(): boolean {
-    const { client, clock } = this.#options;
-    const { freshMs } = this.#timing;
-    const brokenMs = this.#brokenSinceMs === null ? 0 : clock.monotonicMs() - this.#brokenSinceMs;
-    return this.#isListed && brokenMs < freshMs && client.silentMs() < freshMs;
+    const sinceMs = this.#options.clock.monotonicMs() - (this.#followedMs ?? -Infinity);
+    return sinceMs < this.#timing.freshMs;
   }
 
   get(key: ObjectKey): T | undefined {
@@ -119,22 +119,24 @@ class ListWatch<T extends { metadata: ObjectKey & { resourceVersion?: string } }
   async #run(): Promise<void> {
     const { signal } = this.#stop;
     while (!signal.aborted) {
+      const askedMs = this.#options.clock.monotonicMs();
       try {
         this.#version ??= await this.#list();
         await this.#watch(this.#version);
       } catch (error) {
-        if (!signal.aborted) await this.#rest(error);
+        if (!signal.aborted) await this.#rest(error, askedMs);
       }
     }
   }
 
   /** After an error: a jittered delay that doubles, and never less than the server asked for. */
-  async #rest(error: unknown): Promise<void> {
+  async #rest(error: unknown, askedMs: number): Promise<void> {
     const { clock, logger, resource } = this.#options;
-    this.#brokenSinceMs ??= clock.monotonicMs();
     const asked = error instanceof KubeError ? (error.retryAfterMs ?? 0) : 0;
     // An expired version is no failure: the list that follows is the remedy, yet not in a tight loop.
-    const delay = Math.max(asked, halfJitter(this.#failures, this.#timing.backoff));
+    // What took longer than the longest delay has rested already.
+    const isSlow = clock.monotonicMs() - askedMs > this.#timing.backoff.maxMs;
+    const delay = Math.max(asked, halfJitter(isSlow ? 0 : this.#failures, this.#timing.backoff));
     this.#failures += 1;
     // A version that the server does not know (its store was restored) fails for ever: the list is the remedy for that too.
     // A server that is away or overloaded has not looked at the version, and a list from everybody would not help it.
@@ -165,7 +167,7 @@ class ListWatch<T extends { metadata: ObjectKey & { resourceVersion?: string } }
     for (const [key, object] of this.#cache) this.#announce(before.get(key), object);
     for (const [key, object] of before)
       if (!this.#cache.has(key)) this.#options.onChange?.({ type: 'deleted', object });
-    this.#isListed = true;
+    this.#followedMs ??= this.#options.clock.monotonicMs();
     this.#refusals = 0;
     this.#firstList.resolve();
     return resourceVersion;
@@ -177,42 +179,40 @@ class ListWatch<T extends { metadata: ObjectKey & { resourceVersion?: string } }
       this.#options.onChange?.({ type: 'modified', object, before });
   }
 
-  /** Ends when the server closes the watch; throws when it breaks, hangs, is refused or ends at once. */
+  /**
+   * Ends when the server closes the watch; throws when it breaks, is refused, ends at once or not in time. A watch is
+   * short, since a dead one is silent as a quiet one is: only its end must come, whatever lies between.
+   */
   async #watch(resourceVersion: string): Promise<void> {
-    const { client, resource, selection = {} } = this.#options;
+    const { client, clock, resource, selection = {} } = this.#options;
     const { namespace, labelSelector, fieldSelector, only } = selection;
-    const seconds = Math.ceil((this.#timing.watchMs * (0.75 + Math.random() / 2)) / 1000);
-    const opened = this.#options.clock.monotonicMs();
-    const stall = new AbortController();
-    const timer = setTimeout(() => stall.abort(new Error('the watch hangs')), this.#timing.stallMs);
+    // After a failure as short as can be: its end shows that all is well again.
+    const ms = this.#failures > 0 ? 1 : this.#timing.watchMs * (0.75 + Math.random() / 2);
+    const seconds = Math.ceil(ms / 1_000);
+    const asked = { watch: true, allowWatchBookmarks: true, timeoutSeconds: seconds, resourceVersion };
+    const opened = clock.monotonicMs();
+    const dead = new AbortController();
+    let timer: NodeJS.Timeout | undefined;
     try {
       const stream = await client.stream({
         method: 'GET',
         path: collectionPath(resource, namespace),
-        query: {
-          labelSelector,
-          fieldSelector,
-          watch: true,
-          allowWatchBookmarks: true,
-          timeoutSeconds: seconds,
-          resourceVersion,
-        },
+        query: { labelSelector, fieldSelector, ...asked },
         only,
-        signal: AbortSignal.any([this.#stop.signal, stall.signal]),
+        timeoutMs: this.#timing.openMs,
+        signal: AbortSignal.any([this.#stop.signal, dead.signal]),
       });
       if (!stream.ok) {
         if (stream.status === 410) this.#version = null;
         expectOk(stream);
         return;
       }
-      this.#brokenSinceMs = null;
-      for await (const event of jsonLines(stream.chunks)) {
-        timer.refresh();
-        this.#receive(event as WatchEvent<T>);
-      }
-      if (this.#options.clock.monotonicMs() - opened < SHORTEST_WATCH_MS)
+      const limitMs = seconds * 1_000 + this.#timing.lateMs;
+      timer = setTimeout(() => dead.abort(new Error('the watch hangs')), limitMs);
+      for await (const event of jsonLines(stream.chunks)) this.#receive(event as WatchEvent<T>);
+      if (clock.monotonicMs() - opened < SHORTEST_WATCH_MS)
         throw new Error('the server ends the watch at once');
-      this.#failures = this.#refusals = 0;
+      this.#follows();
     } finally {
       clearTimeout(timer);
     }
@@ -225,7 +225,7 @@ class ListWatch<T extends { metadata: ObjectKey & { resourceVersion?: string } }
       throw error;
     }
     // Not before: a server whose watches open and then break must not be asked in a tight loop.
-    this.#failures = this.#refusals = 0;
+    this.#follows();
     const version = event.object.metadata.resourceVersion;
     if (version) this.#version = version;
     if (event.type === 'BOOKMARK') return;
@@ -239,5 +239,10 @@ class ListWatch<T extends { metadata: ObjectKey & { resourceVersion?: string } }
     }
     this.#cache.set(key, object);
     this.#announce(before, object);
+  }
+
+  #follows(): void {
+    this.#followedMs = this.#options.clock.monotonicMs();
+    this.#failures = this.#refusals = 0;
   }
 }

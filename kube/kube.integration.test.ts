@@ -98,7 +98,13 @@ import type { Pod, Service } from './types.ts';
         selection: { namespace, pageSize: 2 },
         logger: silentLogger,
         clock: systemClock,
-        timing: { stallMs: 700, freshMs: 2_000, backoff: { baseMs: 50, maxMs: 200 } },
+        timing: {
+          watchMs: 500,
+          openMs: 700,
+          lateMs: 200,
+          freshMs: 2_500,
+          backoff: { baseMs: 50, maxMs: 200 },
+        },
         onChange: (change) => changes.push(`${change.type} ${change.object.metadata.name}`),
       });
       informer.start();

@@ -54,7 +54,13 @@ describe('the operator', () => {
       POD_NAME: 'operator-1',
       KUBECONFIG: kubeconfig,
     });
-    const informerTiming = { stallMs: 200, freshMs: 500, backoff: { baseMs: 20, maxMs: 50 } };
+    const informerTiming = {
+      watchMs: 500,
+      openMs: 200,
+      lateMs: 200,
+      freshMs: 2_500,
+      backoff: { baseMs: 20, maxMs: 50 },
+    };
     return startOperator(config, silentLogger, new AbortController().signal, { informerTiming });
   }
 

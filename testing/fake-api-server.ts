@@ -10,8 +10,8 @@ export interface FakeObject {
 /** What the server does to the next request that `when` picks, instead of answering it. */
 export interface Fault {
   when: (request: { method: string; url: URL }) => boolean;
-  /** `hang`: never answers. `cut`: closes the socket. Else: this answer. */
-  answer: 'hang' | 'cut' | { status: number; headers?: Record<string, string>; body?: unknown };
+  /** `hang`: never answers. `silent`: begins an answer. `cut`: closes the socket. Else: this answer. */
+  answer: 'hang' | 'silent' | 'cut' | { status: number; headers?: Record<string, string>; body?: unknown };
 }
 
 export interface FakeApiServer {
@@ -80,7 +80,12 @@ export async function startFakeApiServer(port = 0): Promise<FakeApiServer> {
     response.writeHead(200, { 'content-type': 'application/json' });
     response.flushHeaders();
     watches.set(response, url.pathname);
-    response.on('close', () => watches.delete(response));
+    const seconds = Number(url.searchParams.get('timeoutSeconds') ?? 300);
+    const timer = setTimeout(() => response.end(), seconds * 1_000);
+    response.on('close', () => {
+      watches.delete(response);
+      clearTimeout(timer);
+    });
     for (const past of history)
       if (past.version > from && covers(url.pathname, past.path))
         response.write(JSON.stringify(past.event) + '\n');
@@ -171,6 +176,10 @@ function covers(asked: string, collection: string): boolean {
 
 function answerFault(answer: Fault['answer'], response: ServerResponse): void {
   if (answer === 'hang') return;
+  if (answer === 'silent') {
+    response.writeHead(200, { 'content-type': 'application/json' }).flushHeaders();
+    return;
+  }
   if (answer === 'cut') {
     response.destroy();
     return;

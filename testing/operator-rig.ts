@@ -120,7 +120,7 @@ export class OperatorRig {
     return { ...started, ...asked(base) };
   }
 
-  /** Path of a kubeconfig with a token of the ServiceAccount; the API server's certificate is not checked through a proxy. */
+  /** Path of a kubeconfig with a token of the ServiceAccount; `url`: of the API server, or of a proxy with its certificate. */
   async kubeconfigOf(name: string, url: string): Promise<string> {
     const path = `/api/v1/namespaces/${SYSTEM}/serviceaccounts/${name}/token`;
     const { status } = expectOk(
@@ -129,11 +129,8 @@ export class OperatorRig {
     const admin = parse(await readFile(this.control.kubeconfig, 'utf8')) as {
       clusters: { cluster: object }[];
     };
-    const cluster =
-      url === this.control.url
-        ? admin.clusters[0]?.cluster
-        : { server: url, 'insecure-skip-tls-verify': true };
-    const file = join(this.processes.folder, `${name}.kubeconfig`);
+    const cluster = { ...admin.clusters[0]?.cluster, server: url };
+    const file = join(this.processes.folder, `${name}-${new URL(url).port}.kubeconfig`);
     const config = {
       apiVersion: 'v1',
       kind: 'Config',

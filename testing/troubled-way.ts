@@ -1,0 +1,31 @@
+import type { ControlPlane } from '../e2e/cluster/control.ts';
+import { startFaultProxy, type FaultProxy } from './fault-proxy.ts';
+import { startTcpRelay, type TcpRelay } from './tcp-relay.ts';
+
+/** A way to an API server on which anything can go wrong: a network, and behind it a proxy that speaks its protocol. */
+export interface TroubledWay {
+  url: string;
+  network: TcpRelay;
+  proxy: FaultProxy;
+  /** Both are well again. */
+  heal(): void;
+  close(): Promise<void>;
+}
+
+export async function openTroubledWay(control: ControlPlane): Promise<TroubledWay> {
+  const proxy = await startFaultProxy(control);
+  const network = await startTcpRelay({ host: '127.0.0.1', port: proxy.port });
+  return {
+    url: `https://127.0.0.1:${network.port}`,
+    network,
+    proxy,
+    heal() {
+      network.heal();
+      proxy.heal();
+    },
+    async close() {
+      await network.close();
+      await proxy.close();
+    },
+  };
+}
