@@ -171,13 +171,17 @@ describe('the conditions of the operator', () => {
     ]);
   });
 
-  test('see a pod without the sidecar', () => {
-    const bare = podOf('b', { spec: { containers: [{ name: 'agent' }] } });
+  test.each([
+    ['true', 'restart the workload'],
+    ['false', 'they have the label platform.io/agent and do not opt in: let them, or take it off'],
+  ])('see a pod with inject %s without the sidecar, and say what helps', (inject, remedy) => {
+    const metadata = { name: 'b', annotations: { 'platform.io/inject': inject } };
+    const bare = podOf('b', { metadata, spec: { containers: [{ name: 'agent' }] } });
     const [injected] = ownConditions({ ...sighting, pods: [podOf('a'), bare] }, [], AT);
     expect(injected).toMatchObject({
       status: 'False',
       reason: 'SidecarMissing',
-      message: '1 of 2 pods run without the sidecar, such as b; restart the workload',
+      message: `1 of 2 pods run without the sidecar, such as b; ${remedy}`,
     });
   });
 

@@ -25,6 +25,12 @@ const bare = (pods: readonly Pod[]): string[] =>
     .map((pod) => pod.metadata.name)
     .sort();
 
+/** A pod that does not opt in comes back as it is. */
+const remedyOf = (pods: readonly Pod[]): string =>
+  driftIn(pods, null).some(({ reason }) => reason === 'sidecar-missing')
+    ? 'restart the workload'
+    : 'they have the label platform.io/agent and do not opt in: let them, or take it off';
+
 const outdated = ({ pods, installed }: Sighting): { pods: number; example: string } => {
   const drift = driftIn(pods, installed).filter(({ reason }) => reason.endsWith('-outdated'));
   return { pods: drift.reduce((sum, each) => sum + each.pods, 0), example: drift[0]?.example ?? '' };
@@ -40,7 +46,7 @@ export const INJECTED: ConditionTable<Sighting> = {
       when: 'a live pod has none; `status.drift` says why',
       holds: ({ pods }) => bare(pods).length > 0,
       message: ({ pods }) =>
-        `${bare(pods).length} of ${pods.length} pods run without the sidecar, such as ${bare(pods)[0]}; restart the workload`,
+        `${bare(pods).length} of ${pods.length} pods run without the sidecar, such as ${bare(pods)[0]}; ${remedyOf(pods)}`,
     },
     {
       status: 'True',
