@@ -4,6 +4,14 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { diceOf } from '../testing/dice.ts';
 import {
+  complaints,
+  unrest,
+  WORLD_KINDS,
+  worldOf,
+  type World,
+  type WorldItem,
+} from '../testing/listed-world.ts';
+import {
   falseTransitions,
   historyOf,
   idleWrites,
@@ -14,7 +22,6 @@ import { SEED } from '../testing/seed.ts';
 import { manifestOfMember, MEMBERS, serviceOf, workloadOf } from './churn/members.ts';
 import { askSidecars, misjudged } from './churn/reports.ts';
 import { stirOnce } from './churn/stir.ts';
-import { complaints, readWorld, unrest, type World } from './churn/world.ts';
 import { PRODUCT_ACCOUNTS, startCluster, type Cluster } from './cluster/cluster.ts';
 import { eventually, kubectlOf, type Kubectl } from './kubectl.ts';
 import { installProduct, RELEASE, SYSTEM_NAMESPACE } from './product.ts';
@@ -45,6 +52,9 @@ let cluster: Cluster;
 let kubectl: Kubectl;
 let system: Kubectl;
 const deeds: string[] = [];
+
+const readWorld = async (): Promise<World> =>
+  worldOf((await kubectl.get<{ items: WorldItem[] }>(WORLD_KINDS)).items);
 
 /** What was done, and the seed to do it again. */
 const told = () => `SEED=${SEED}\n${deeds.join('\n')}`;
@@ -88,10 +98,15 @@ describe(`agents in turmoil (SEED=${SEED})`, () => {
   test(
     'at the end every observation is what the world is, none is missing and none is left',
     async () => {
-      const rollouts = async () => unrest(await readWorld(kubectl));
+      let last = '';
+      const rollouts = async () => {
+        const open = unrest(await readWorld());
+        last = open[0] ?? last;
+        return open;
+      };
       const rest = await eventually('an end of every rollout', REST_MS, rollouts, isEmpty);
       const look = async (): Promise<World | string[]> => {
-        const world = await readWorld(kubectl);
+        const world = await readWorld();
         const seen = [...unrest(world), ...complaints(world)];
         return seen.length > 0 ? seen : world;
       };
@@ -103,11 +118,11 @@ describe(`agents in turmoil (SEED=${SEED})`, () => {
       );
       const seconds = [rest, follow].map(({ tookMs }) => `${(tookMs / 1_000).toFixed(0)} s`);
       process.stdout.write(
-        `churn: ${deeds.length} deeds, at rest after ${seconds[0]}, seen as it is after ${seconds[1]} more\n`,
+        `churn: ${deeds.length} deeds, at rest after ${seconds[0]} (${last}), seen as it is after ${seconds[1]} more\n`,
       );
-      const reports = await askSidecars(kubectl, await readWorld(kubectl));
+      const reports = await askSidecars(kubectl, await readWorld());
       const judge = async () => {
-        const world = await readWorld(kubectl);
+        const world = await readWorld();
         return [...complaints(world), ...misjudged(world, reports)];
       };
       await eventually(`phase, score and grade (${told()})`, 60_000, judge, isEmpty);

@@ -1,6 +1,6 @@
 // What every sidecar answers when it is asked itself, and what its agent's observation should say then.
+import { agentsOf, differences, type World } from '../../testing/listed-world.ts';
 import type { Kubectl } from '../kubectl.ts';
-import { agentsOf, differences, type World } from './world.ts';
 
 interface Report {
   score: number;

@@ -1,5 +1,4 @@
 // What the API server lists, what should follow from it, and where the two differ. Nothing of it is the operator's code.
-import type { Kubectl } from '../kubectl.ts';
 
 interface Meta {
   name: string;
@@ -32,13 +31,13 @@ interface ContainerStatus {
   restartCount: number;
 }
 
-interface Service {
+export interface ListedService {
   kind: 'Service';
   metadata: Meta;
   spec: { selector?: Record<string, string>; ports: { targetPort: string | number }[] };
 }
 
-interface Workload {
+export interface ListedWorkload {
   kind: 'Deployment' | 'StatefulSet' | 'DaemonSet';
   metadata: Meta;
   spec: { replicas?: number; template: { metadata: { annotations?: Record<string, string> } } };
@@ -62,17 +61,18 @@ export interface ListedObservation {
 
 export interface World {
   pods: ListedPod[];
-  services: Service[];
-  workloads: Workload[];
+  services: ListedService[];
+  workloads: ListedWorkload[];
   observations: ListedObservation[];
 }
 
-const KINDS = 'deployments,statefulsets,daemonsets,pods,services,agentobservations';
+/** One of what is asked for as WORLD_KINDS. */
+export type WorldItem = ListedPod | ListedService | ListedWorkload | ListedObservation;
 
-export async function readWorld(kubectl: Kubectl): Promise<World> {
-  type Item = ListedPod | Service | Workload | ListedObservation;
-  const { items } = await kubectl.get<{ items: Item[] }>(KINDS);
-  const ofKind = <T extends Item>(...kinds: string[]) =>
+export const WORLD_KINDS = 'deployments,statefulsets,daemonsets,pods,services,agentobservations';
+
+export function worldOf(items: readonly WorldItem[]): World {
+  const ofKind = <T extends WorldItem>(...kinds: string[]) =>
     items.filter((each): each is T => kinds.includes(each.kind));
   return {
     pods: ofKind('Pod'),
@@ -107,9 +107,9 @@ export function unrest({ pods, workloads }: World): string[] {
 }
 
 const optsIn = (annotations: Record<string, string> = {}) => annotations['platform.io/inject'] === 'true';
-const agentOf = (workload: Workload): string =>
+const agentOf = (workload: ListedWorkload): string =>
   workload.spec.template.metadata.annotations?.['platform.io/agent-name'] ?? workload.metadata.name;
-const workloadOf = (pod: ListedPod, { workloads }: World): Workload | undefined =>
+const workloadOf = (pod: ListedPod, { workloads }: World): ListedWorkload | undefined =>
   workloads.find(({ metadata }) => metadata.name === pod.metadata.labels?.['app']);
 
 /** The pods of each agent, by its name. */
@@ -191,7 +191,7 @@ function ofResting(observation: ListedObservation, { workloads }: World): string
   ]);
 }
 
-function routedOf(pods: readonly ListedPod[], services: readonly Service[]): string {
+function routedOf(pods: readonly ListedPod[], services: readonly ListedService[]): string {
   const targets = services.flatMap(({ spec }) =>
     pods
       .filter((pod) =>

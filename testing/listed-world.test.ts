@@ -1,0 +1,191 @@
+import { expect, test } from '@jest/globals';
+import {
+  complaints,
+  unrest,
+  worldOf,
+  type ListedObservation,
+  type World,
+  type WorldItem,
+} from './listed-world.ts';
+
+const OPTED_IN = { 'platform.io/inject': 'true' };
+
+type Plain = Record<string, unknown>;
+
+function workload(name: string, replicas: number, annotations: Plain = OPTED_IN): WorldItem {
+  const status = { observedGeneration: 1, replicas, updatedReplicas: replicas, readyReplicas: replicas };
+  return {
+    kind: 'Deployment',
+    metadata: { name, uid: `of-${name}`, generation: 1 },
+    spec: { replicas, template: { metadata: { annotations } } },
+    status,
+  } as WorldItem;
+}
+
+function pod(app: string, suffix: string, containerPort = 4000): WorldItem {
+  return {
+    kind: 'Pod',
+    metadata: {
+      name: `${app}-${suffix}`,
+      uid: `uid-${app}-${suffix}`,
+      labels: { app },
+      annotations: OPTED_IN,
+    },
+    spec: {
+      containers: [{}],
+      initContainers: [{ name: 'platform-sidecar', ports: [{ name: 'http', containerPort }] }],
+    },
+    status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] },
+  };
+}
+
+const service = (app: string, targetPort: string | number): WorldItem => ({
+  kind: 'Service',
+  metadata: { name: app, uid: `svc-${app}` },
+  spec: { selector: { app }, ports: [{ targetPort }] },
+});
+
+function observation(
+  name: string,
+  pods: readonly string[],
+  status: Plain = {},
+  ownerName = name,
+): ListedObservation {
+  const verdicts = {
+    Injected: 'True SidecarPresent',
+    Routed: 'True ThroughSidecar',
+    Conflict: 'False OneWorkload',
+    Reporting: pods.length > 0 ? 'True HeartbeatReceived' : 'False ScaledToZero',
+    ...(status['verdicts'] as Plain | undefined),
+  };
+  return {
+    kind: 'AgentObservation',
+    metadata: {
+      name,
+      uid: `ao-${name}`,
+      ownerReferences: [{ kind: 'Deployment', name: ownerName, uid: `of-${ownerName}` }],
+    },
+    spec: { source: 'sidecar', agentRef: { kind: 'Deployment', name: ownerName } },
+    status: {
+      phase: pods.length > 0 ? 'Healthy' : 'Pending',
+      instances: pods.map((each) => ({ name: each, uid: `uid-${each}` })),
+      instanceCount: pods.length,
+      conditions: Object.entries(verdicts).map(([type, verdict]) => {
+        const [status = '', reason = ''] = verdict.split(' ');
+        return { type, status, reason };
+      }),
+      ...status,
+    },
+  };
+}
+
+const RUNNING = [workload('shop', 2), pod('shop', 'a'), pod('shop', 'b'), service('shop', 'http')];
+const BOTH = ['shop-a', 'shop-b'];
+const world = (...items: WorldItem[]): World => worldOf(items);
+
+test('a world that is as its observations say has no complaint', () => {
+  const quiet = world(
+    ...RUNNING,
+    observation('shop', BOTH),
+    workload('rest', 0),
+    observation('rest', []),
+    workload('plain', 1, {}),
+  );
+  expect(unrest(quiet)).toEqual([]);
+  expect(complaints(quiet)).toEqual([]);
+});
+
+test.each<[string, World, string]>([
+  ['no observation', world(...RUNNING), 'shop: no observation'],
+  [
+    'an observation of a workload that is gone',
+    world(observation('shop', [])),
+    'shop: is left, of Deployment shop',
+  ],
+  [
+    'an instance too few',
+    world(...RUNNING, observation('shop', ['shop-a'])),
+    'shop: instances shop-a uid-shop-a, not shop-a uid-shop-a,shop-b uid-shop-b',
+  ],
+  [
+    'an instance of a pod of before',
+    world(...RUNNING, observation('shop', ['shop-a', 'shop-z'])),
+    'shop: instances shop-a uid-shop-a,shop-z uid-shop-z, not shop-a uid-shop-a,shop-b uid-shop-b',
+  ],
+  [
+    'drift that is over',
+    world(...RUNNING, observation('shop', BOTH, { drift: ['x'] })),
+    'shop: drift x, not undefined',
+  ],
+  [
+    'another verdict on injection',
+    world(...RUNNING, observation('shop', BOTH, { verdicts: { Injected: 'False SidecarMissing' } })),
+    'shop: Injected False SidecarMissing, not True SidecarPresent',
+  ],
+  [
+    'a Service past the sidecar',
+    world(...RUNNING, { ...service('shop', 8000) }, observation('shop', BOTH)),
+    'shop: Routed True ThroughSidecar, not False ServiceBypassesSidecar',
+  ],
+  [
+    'no Service',
+    world(...RUNNING.slice(0, 3), observation('shop', BOTH)),
+    'shop: Routed True ThroughSidecar, not Unknown NoService',
+  ],
+  [
+    'silence',
+    world(...RUNNING, observation('shop', BOTH, { verdicts: { Reporting: 'False Stale' } })),
+    'shop: Reporting False Stale, not True HeartbeatReceived',
+  ],
+  [
+    'the name of another agent while it rests',
+    world(workload('rest', 0, { ...OPTED_IN, 'platform.io/agent-name': 'other' }), observation('rest', [])),
+    'rest: the name of its workload rest, not other',
+  ],
+  [
+    'a workload that no longer opts in',
+    world(workload('rest', 0, {}), observation('rest', [])),
+    'rest: opts in false, not true',
+  ],
+])('%s is told', (_, seen, complaint) => {
+  expect(complaints(seen)).toContain(complaint);
+});
+
+test('two workloads with one agent name are a conflict, and either may own it', () => {
+  const renamed = [
+    workload('chat', 1, { ...OPTED_IN, 'platform.io/agent-name': 'shop' }),
+    pod('chat', 'c'),
+    service('chat', 'http'),
+  ];
+  const verdicts = { Conflict: 'True NameClaimedTwice' };
+  const all = ['chat-c', ...BOTH];
+  for (const owner of ['shop', 'chat'])
+    expect(complaints(world(...RUNNING, ...renamed, observation('shop', all, { verdicts }, owner)))).toEqual(
+      [],
+    );
+  expect(complaints(world(...RUNNING, ...renamed, observation('shop', all)))).toEqual([
+    'shop: Conflict False OneWorkload, not True NameClaimedTwice',
+  ]);
+});
+
+test.each<[string, WorldItem[]]>([
+  [
+    'a pod that is missing',
+    [{ ...workload('shop', 2), status: { observedGeneration: 1, replicas: 1 } } as WorldItem],
+  ],
+  ['a change that no controller has seen', [{ ...workload('shop', 0), status: {} } as WorldItem]],
+  ['a pod of a workload that is gone', [pod('shop', 'a')]],
+])('%s is unrest', (_, items) => {
+  expect(unrest(world(...items)).length).toBeGreaterThan(0);
+});
+
+test('a pod that goes, and one that is not ready, are unrest', () => {
+  const [shop, first] = [workload('shop', 1), pod('shop', 'a')];
+  const going = { ...first, metadata: { ...first.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } };
+  const unready = {
+    ...first,
+    status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'False' }] },
+  };
+  expect(unrest(world(shop, going as WorldItem))).toEqual(['Pod shop-a is going']);
+  expect(unrest(world(shop, unready as WorldItem))).toEqual(['Pod shop-a is Running, ready False']);
+});
