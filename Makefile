@@ -6,7 +6,7 @@ export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 INSTALLED := node_modules/.package-lock.json
 SOURCES := $(shell find core runtime kube probe push sidecar operator webhook control-plane reporter cli examples scripts/build.mjs scripts/node-guard.mjs scripts/third-party-notices.ts scripts/release -type f 2>/dev/null)
 
-.PHONY: help install demo test check unit integration e2e soak bench cluster-binaries images cluster-up cluster-down build package release generate format clean
+.PHONY: help install demo test check unit integration e2e soak bench cluster-binaries images cluster-up cluster-shell cluster-down build package release generate format clean
 
 help: ## List the targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z0-9-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -75,6 +75,10 @@ images: dist/.built ## Build the container images without Docker
 
 cluster-up: cluster-binaries images ## Start a throwaway cluster
 	@e2e/cluster/up.sh
+
+cluster-shell: ## Open a shell in it, with kubectl and helm
+	@in="$${CLUSTER_CACHE:-$$HOME/.cache/agent-compliance/k8s}/run-e2e/in"; \
+	test -x "$$in" || { echo "no cluster is up: make cluster-up"; exit 1; }; exec "$$in" bash
 
 cluster-down: ## End it, without a trace
 	@e2e/cluster/down.sh

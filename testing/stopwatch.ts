@@ -20,3 +20,24 @@ function waitedMs(): number {
     return 0;
   }
 }
+
+/**
+ * The same for what other processes do: each call gives the milliseconds since, without those in which something on this
+ * machine was ready to run and got no processor. On a machine that is busy all the time that is next to nothing, so a
+ * limit holds where there is room and fails nobody where there is none.
+ */
+export function machineStopwatch(): () => number {
+  const [startedAt, stalledBefore] = [performance.now(), stalledMs()];
+  return () => Math.max(0, performance.now() - startedAt - (stalledMs() - stalledBefore));
+}
+
+/** Milliseconds since boot in which at least one task of the machine waited for a processor; 0 where the kernel does not tell. */
+function stalledMs(): number {
+  try {
+    // some avg10=… avg60=… avg300=… total=<microseconds>
+    const pressure = readFileSync('/proc/pressure/cpu', 'utf8');
+    return Number(/^some .*total=(\d+)$/m.exec(pressure)?.[1] ?? 0) / 1e3;
+  } catch {
+    return 0;
+  }
+}

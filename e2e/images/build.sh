@@ -2,7 +2,8 @@
 # build.sh - OCI archives without Docker:
 #   cluster.tar  in the cache:     pause, CoreDNS and OPA, the same for every checkout
 #   app.tar      in node_modules:  one image per target of images/Dockerfile, from the bundles that `npm run build` left in dist/
-# They are named localhost/agent-compliance/<name>:dev. In place of the distroless base, which would have to be pulled,
+# They are named localhost/agent-compliance/<name>:dev, the product's own also by the chart's version, so that
+# `--set image.registry=localhost` is all the chart has to be told. In place of the distroless base, which would have to be pulled,
 # comes a layer with the project's own Node.js at the same path; what lies above it is what the Dockerfile says.
 # A second run after a change of code takes about a second.
 #   ONLY="sidecar webhook"   just these targets anew; the others stay in app.tar as the last run left them
@@ -80,14 +81,15 @@ node_layer() {
 
 # --- the product's images
 app_archive() {
-  local layout=$work/app laid=$APP_IMAGES/targets base target targets
+  local layout=$work/app laid=$APP_IMAGES/targets base target targets version
+  version=$(sed -n 's/^appVersion: //p' "$ROOT/helm/agent-compliance/Chart.yaml")
   # One folder per target: rootfs/, what its COPY lines bring, and config.json. They are kept for a run with ONLY.
   targets=$("$NODE" "$here/dockerfile.ts" "$laid" "${ONLY:-}")
   oci_layout "$layout"
   cp "$BASE_IMAGES/node.layer" "$layout/layer"
   base=$(oci_blob "$layout" "$layout/layer")
   for target in $targets; do
-    oci_image "$layout" "$PREFIX/$target:dev" "$(cat "$laid/$target/config.json")" \
+    oci_image "$layout" "$PREFIX/$target:dev $PREFIX/$target:$version" "$(cat "$laid/$target/config.json")" \
       "$base" "$(oci_layer "$layout" "$laid/$target/rootfs")"
   done
   oci_archive "$layout" "$APP_IMAGES/app.tar"

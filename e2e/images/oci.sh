@@ -33,9 +33,10 @@ oci_layer() {
   oci_blob "$1" "$1/layer"
 }
 
-# oci_image LAYOUT REFERENCE CONFIG LAYER_DESCRIPTOR... - adds an image; CONFIG is the JSON object of the image's "config"
+# oci_image LAYOUT REFERENCES CONFIG LAYER_DESCRIPTOR... - adds an image under one name or several (spaces between);
+# CONFIG is the JSON object of the image's "config"
 oci_image() {
-  local layout=$1 reference=$2 config=$3 layer layers="" diffs=""
+  local layout=$1 references=$2 config=$3 layer layers="" diffs="" reference manifest
   shift 3
   for layer in "$@"; do
     layers+="${layers:+,}{\"mediaType\":\"application/vnd.oci.image.layer.v1.tar\",$layer}"
@@ -46,8 +47,11 @@ oci_image() {
     "$OCI_ARCHITECTURE" "$config" "$diffs" > "$layout/config"
   printf '{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","config":{"mediaType":"application/vnd.oci.image.config.v1+json",%s},"layers":[%s]}' \
     "$(oci_blob "$layout" "$layout/config")" "$layers" > "$layout/manifest"
-  printf '{"mediaType":"application/vnd.oci.image.manifest.v1+json",%s,"platform":{"architecture":"%s","os":"linux"},"annotations":{"io.containerd.image.name":"%s","org.opencontainers.image.ref.name":"%s"}}\n' \
-    "$(oci_blob "$layout" "$layout/manifest")" "$OCI_ARCHITECTURE" "$reference" "${reference##*:}" >> "$layout/manifests"
+  manifest=$(oci_blob "$layout" "$layout/manifest")
+  for reference in $references; do
+    printf '{"mediaType":"application/vnd.oci.image.manifest.v1+json",%s,"platform":{"architecture":"%s","os":"linux"},"annotations":{"io.containerd.image.name":"%s","org.opencontainers.image.ref.name":"%s"}}\n' \
+      "$manifest" "$OCI_ARCHITECTURE" "$reference" "${reference##*:}" >> "$layout/manifests"
+  done
 }
 
 # oci_archive LAYOUT FILE - one archive with every image of the layout, put in place in one step
