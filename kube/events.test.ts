@@ -66,6 +66,14 @@ describe('events', () => {
     expect(server.requests[0]?.url.pathname).toBe(EVENTS);
   });
 
+  test('of a whole fleet are all told', async () => {
+    const events = recorder();
+    const fleet = Array.from({ length: 1_000 }, (_, agent) => `x-${agent}`);
+    for (const name of fleet) events.record({ ...NOTE, regarding: { ...NOTE.regarding, name } });
+    await events.flush();
+    expect(sent()).toHaveLength(fleet.length);
+  });
+
   test('are counted in a series while the same one repeats, and begin anew after ten minutes', async () => {
     const events = recorder();
     for (const at of [0, 1_000, 2_000, 2_000 + 600_000]) {

@@ -59,8 +59,11 @@ export const EVENTS: Resource<StoredEvent> = {
 /** The same event inside this time raises the count of the first one. */
 const SERIES_MS = 600_000;
 const REMEMBERED = 1_000;
-/** Events that wait while the API server is slow; more are dropped. */
-const WAITING = 500;
+/**
+ * Events that wait for their turn; more are dropped. Two thousand agents that fall silent at once are four thousand: each
+ * is told on its observation and on its workload.
+ */
+const WAITING = 5_000;
 
 interface Series {
   name: string;
