@@ -165,6 +165,7 @@ describe('a work queue', () => {
   test('reports each piece of work with its outcome', async () => {
     const outcomes: string[] = [];
     const observe: WorkObserver = {
+      created: (queue, concurrency) => outcomes.push(`${queue} ${concurrency}`),
       added: (queue) => outcomes.push(`${queue} added`),
       began: (queue, key) => outcomes.push(`${queue} began ${key}`),
       done: ({ queue, key, outcome }) => outcomes.push(`${queue} ${key} ${outcome}`),
@@ -179,10 +180,10 @@ describe('a work queue', () => {
     queue.start();
     for (const key of ['good', 'later', 'bad']) queue.add(key);
     queue.add('bad');
-    await until(() => outcomes.length === 9);
+    await until(() => outcomes.length === 10);
     await queue.close();
     expect(outcomes).toEqual([
-      ...['test added', 'test began good', 'test added', 'test added'],
+      ...['test 1', 'test added', 'test began good', 'test added', 'test added'],
       ...['test good success', 'test began later', 'test later requeue_after'],
       ...['test began bad', 'test bad error'],
     ]);

@@ -24,6 +24,7 @@ export interface Again {
 
 /** Where metrics hook in; `queue` is the queue's name, `key` what is worked on. */
 export interface WorkObserver {
+  created(queue: string, concurrency: number): void;
   added(queue: string): void;
   /** Work begins `waitedSeconds` after the key was added. */
   began(queue: string, key: string, waitedSeconds: number): void;
@@ -67,12 +68,15 @@ class KeyedQueue implements WorkQueue {
   readonly #later = new Map<string, { atMs: number; timer: NodeJS.Timeout }>();
   readonly #failures = new Map<string, number>();
   readonly #outage: Outage;
+  readonly #concurrency: number;
   #started = false;
 
   constructor(options: WorkQueueOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
+    this.#concurrency = options.concurrency ?? 4;
     this.#outage = new Outage(this.#clock, () => this.#pump());
+    options.observe?.created(options.name, this.#concurrency);
   }
 
   get length(): number {
@@ -119,7 +123,7 @@ class KeyedQueue implements WorkQueue {
   #pump(): void {
     if (!this.#started) return;
     for (const [key, sinceMs] of this.#ready) {
-      if (this.#running.size >= this.#outage.limit(this.#options.concurrency ?? 4)) return;
+      if (this.#running.size >= this.#outage.limit(this.#concurrency)) return;
       if (this.#running.has(key)) continue;
       this.#ready.delete(key);
       this.#running.set(key, this.#run(key, sinceMs));

@@ -102,7 +102,7 @@ export function createContext(parts: ContextParts): OperatorContext {
       labels: queueLabels(queue),
       value: depth,
     }));
-  metrics.gauge('workqueue_depth', 'Keys that wait for work.', depths);
+  metrics.gauge('workqueue_depth', 'Current depth of workqueue by workqueue and priority', depths);
   addFleetMetrics(metrics, () => informers.observations.list());
   const identity = `${podName}_${randomBytes(4).toString('hex')}`;
   return { client, clock, logger, metrics, identity, events, informers, agents, injectorWatch, mirror };

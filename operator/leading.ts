@@ -4,6 +4,9 @@ import type { OperatorContext } from './context.ts';
 
 /** The Lease that the replicas compete for, in the operator's own namespace. */
 const LEASE_NAME = 'platform-operator';
+/** Name and words are client-go's. */
+const LEADS_HELP =
+  "Gauge of if the reporting system is master of the relevant lease, 0 indicates backup, 1 indicates master. 'name' is the string used to identify the lease. Please make sure to group by name.";
 /** How long events may take that are still to be stored when the lead ends, in milliseconds; the next leader waits for it. */
 const FLUSH_MS = 1_000;
 
@@ -33,7 +36,7 @@ export function elected(
     clock,
     lead: (signal) => lead(context, signal),
   });
-  metrics.gauge('leader_election_master_status', '1 while this process leads.', () => [
+  metrics.gauge('leader_election_master_status', LEADS_HELP, () => [
     { labels: { name: LEASE_NAME }, value: election.isLeader() ? 1 : 0 },
   ]);
   return {

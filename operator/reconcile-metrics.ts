@@ -1,5 +1,5 @@
 import type { RequestObserver } from '../kube/client.ts';
-import type { WorkObserver } from '../kube/work-queue.ts';
+import type { WorkObserver, WorkOutcome } from '../kube/work-queue.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Labels, Metrics } from '../runtime/metrics.ts';
 
@@ -10,44 +10,78 @@ const RECONCILE_BUCKETS = [
   ...[1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50, 60],
 ];
 
+const RESULTS: readonly WorkOutcome[] = ['success', 'requeue_after', 'error'];
+
 /** Both names, since dashboards group by either. */
 export const queueLabels = (queue: string): Labels => ({ name: queue, controller: queue });
 
-/** What the work queues do, under controller-runtime's names and with its labels, so that its dashboards work. */
+/** What the work queues do, under controller-runtime's names and with its labels and words, so that its dashboards work. */
 export function workObserver(metrics: Metrics, clock: Clock): WorkObserver {
-  const adds = metrics.counter('workqueue_adds_total', 'Keys that were added to a queue.');
-  const retries = metrics.counter('workqueue_retries_total', 'Keys that are to be tried again.');
+  const adds = metrics.counter('workqueue_adds_total', 'Total number of adds handled by workqueue');
+  const retries = metrics.counter(
+    'workqueue_retries_total',
+    'Total number of items added to the workqueue with a non-zero delay (rate-limited requeues, explicit RequeueAfter or AddAfter calls)',
+  );
   const waited = metrics.histogram(
     'workqueue_queue_duration_seconds',
-    'How long a key waited.',
+    'How long in seconds an item stays in workqueue before being requested',
     QUEUE_BUCKETS,
   );
   const worked = metrics.histogram(
     'workqueue_work_duration_seconds',
-    'How long a key was worked on.',
+    'How long in seconds processing an item from workqueue takes.',
     QUEUE_BUCKETS,
   );
-  const total = metrics.counter('controller_runtime_reconcile_total', 'Reconciles by controller and result.');
-  const errors = metrics.counter('controller_runtime_reconcile_errors_total', 'Reconciles that failed.');
-  const seconds = metrics.histogram(
-    'controller_runtime_reconcile_time_seconds',
-    'Duration of a reconcile.',
-    RECONCILE_BUCKETS,
-  );
+  const reconciles = reconcileMetrics(metrics);
   const running = runningWork(metrics, clock);
   return {
+    created(queue, concurrency) {
+      adds.add(queueLabels(queue), 0);
+      retries.add(queueLabels(queue), 0);
+      reconciles.created(queue);
+      running.created(queue, concurrency);
+    },
     added: (queue) => adds.add(queueLabels(queue)),
     began(queue, key, waitedSeconds) {
       waited.observe(waitedSeconds, queueLabels(queue));
       running.began(queue, key);
     },
-    done({ queue, key, outcome, seconds: took }) {
+    done({ queue, key, outcome, seconds }) {
       running.done(queue, key);
-      worked.observe(took, queueLabels(queue));
-      total.add({ controller: queue, result: outcome });
-      seconds.observe(took, { controller: queue });
-      if (outcome === 'error') errors.add({ controller: queue });
+      worked.observe(seconds, queueLabels(queue));
+      reconciles.done(queue, outcome, seconds);
       if (outcome !== 'success') retries.add(queueLabels(queue));
+    },
+  };
+}
+
+function reconcileMetrics(metrics: Metrics): {
+  created(controller: string): void;
+  done(controller: string, result: WorkOutcome, seconds: number): void;
+} {
+  const total = metrics.counter(
+    'controller_runtime_reconcile_total',
+    'Total number of reconciliations per controller',
+  );
+  const errors = metrics.counter(
+    'controller_runtime_reconcile_errors_total',
+    'Total number of reconciliation errors per controller',
+  );
+  const took = metrics.histogram(
+    'controller_runtime_reconcile_time_seconds',
+    'Length of time per reconciliation per controller',
+    RECONCILE_BUCKETS,
+  );
+  return {
+    // A rate over a series that only comes with the first error would miss it.
+    created(controller) {
+      errors.add({ controller }, 0);
+      for (const result of RESULTS) total.add({ controller, result }, 0);
+    },
+    done(controller, result, seconds) {
+      total.add({ controller, result });
+      took.observe(seconds, { controller });
+      if (result === 'error') errors.add({ controller });
     },
   };
 }
@@ -56,7 +90,12 @@ export function workObserver(metrics: Metrics, clock: Clock): WorkObserver {
 function runningWork(
   metrics: Metrics,
   clock: Clock,
-): { began(queue: string, key: string): void; done(queue: string, key: string): void } {
+): {
+  created(queue: string, concurrency: number): void;
+  began(queue: string, key: string): void;
+  done(queue: string, key: string): void;
+} {
+  const limits = new Map<string, number>();
   const queues = new Map<string, Map<string, number>>();
   const read = (sum: (seconds: number[]) => number) => () =>
     [...queues].map(([queue, keys]) => ({
@@ -65,22 +104,29 @@ function runningWork(
     }));
   metrics.gauge(
     'workqueue_unfinished_work_seconds',
-    'Seconds of work under way, all keys together.',
+    "How many seconds of work has been done that is in progress and hasn't been observed by work_duration. " +
+      'Large values indicate stuck threads. One can deduce the number of stuck threads by observing the rate at which this increases.',
     read((seconds) => seconds.reduce((all, each) => all + each, 0)),
   );
   metrics.gauge(
     'workqueue_longest_running_processor_seconds',
-    'Seconds since the key was begun that is worked on longest.',
+    'How many seconds has the longest running processor for workqueue been running.',
     read((seconds) => Math.max(0, ...seconds)),
   );
-  metrics.gauge('controller_runtime_active_workers', 'Keys that are worked on now.', () =>
+  metrics.gauge('controller_runtime_active_workers', 'Number of currently used workers per controller', () =>
     [...queues].map(([controller, keys]) => ({ labels: { controller }, value: keys.size })),
   );
+  metrics.gauge(
+    'controller_runtime_max_concurrent_reconciles',
+    'Maximum number of concurrent reconciles per controller',
+    () => [...limits].map(([controller, value]) => ({ labels: { controller }, value })),
+  );
   return {
-    began(queue, key) {
-      const keys = queues.get(queue) ?? new Map<string, number>();
-      queues.set(queue, keys.set(key, clock.monotonicMs()));
+    created(queue, concurrency) {
+      limits.set(queue, concurrency);
+      queues.set(queue, new Map());
     },
+    began: (queue, key) => void queues.get(queue)?.set(key, clock.monotonicMs()),
     done: (queue, key) => void queues.get(queue)?.delete(key),
   };
 }
@@ -89,7 +135,7 @@ function runningWork(
 export function requestObserver(metrics: Metrics): RequestObserver {
   const requests = metrics.counter(
     'rest_client_requests_total',
-    'Requests to the API server by status code, method and host.',
+    'Number of HTTP requests, partitioned by status code, method, and host.',
   );
   return ({ code, method, host }) => requests.add({ code, method, host });
 }

@@ -51,7 +51,12 @@ function replica() {
     allPods: () => [],
     podAt: () => undefined,
     allObservations: () => [],
-    observe: { added: () => undefined, began: () => undefined, done: () => undefined },
+    observe: {
+      created: () => undefined,
+      added: () => undefined,
+      began: () => undefined,
+      done: () => undefined,
+    },
   });
   return { controller, events };
 }

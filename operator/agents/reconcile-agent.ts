@@ -47,6 +47,8 @@ const GOING_AGAIN_MS = 2_000;
 /** Whatever no watch tells (a workload that is scaled, or no longer opted in) is seen at the latest after this time. */
 const RESYNC_MS = 600_000;
 const IDLE_RESYNC_MS = 60_000;
+/** Up to a fifth earlier: all agents are looked at when a process begins to lead, and not all at once ever after. */
+const resyncIn = (ms: number): number => ms * (1 - Math.random() / 5);
 
 type Found = Awaited<ReturnType<typeof workloadsOf>>;
 
@@ -92,7 +94,7 @@ async function reconcileSeen(
   const { namespace = '', name } = parseKey(key);
   const workloads = agentWorkloadFirst(found.workloads, known);
   const [workload] = workloads;
-  if (!workload) return { againInMs: RESYNC_MS };
+  if (!workload) return { againInMs: resyncIn(RESYNC_MS) };
   const desired = desiredObservation({ namespace, name }, workload, pods);
   const { installed } = context;
   const sighting = { pods, workloads, services: context.servicesIn(namespace), installed };
@@ -100,7 +102,7 @@ async function reconcileSeen(
     known && isAsDesired(known, desired) ? known : await apply(context, desired, { known, sighting });
   await applyConditions(context, observation, sighting);
   await age(context, key, observation, { activity: 'running', drift: driftIn(pods, installed) });
-  return { againInMs: found.going ? GOING_AGAIN_MS : RESYNC_MS };
+  return { againInMs: found.going ? GOING_AGAIN_MS : resyncIn(RESYNC_MS) };
 }
 
 /** No live pod: the agent rests, has stopped on its own, or is gone. */
@@ -114,7 +116,7 @@ async function reconcileUnseen(
   const answer = await owners.read(agentRef, observation.metadata.namespace);
   if (answer.state === 'unreadable') {
     await age(context, key, observation, { activity: 'running' });
-    return { againInMs: RESYNC_MS };
+    return { againInMs: resyncIn(RESYNC_MS) };
   }
   const leaving = context.podsOf(key).some((pod) => !hasEnded(pod));
   const why = whyLost(observation, answer);
@@ -123,7 +125,7 @@ async function reconcileUnseen(
     return undefined;
   }
   await age(context, key, observation, { activity: activityOf(agentRef.kind, answer.object) });
-  return { againInMs: IDLE_RESYNC_MS };
+  return { againInMs: resyncIn(IDLE_RESYNC_MS) };
 }
 
 /** Why no pod of this agent will come any more; null: one may. */
