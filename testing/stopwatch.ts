@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { availableParallelism, loadavg } from 'node:os';
 
 /**
  * Starts to measure; each call then gives the milliseconds since, without those in which this thread was ready to run and
@@ -22,22 +23,9 @@ function waitedMs(): number {
 }
 
 /**
- * The same for what other processes do: each call gives the milliseconds since, without those in which something on this
- * machine was ready to run and got no processor. On a machine that is busy all the time that is next to nothing, so a
- * limit holds where there is room and fails nobody where there is none.
+ * How many times as much wanted to run on this machine in the last minute as it has processors, at least 1. A limit that is
+ * promised for a machine with nothing else to do is multiplied by it where other work may run beside the test.
  */
-export function machineStopwatch(): () => number {
-  const [startedAt, stalledBefore] = [performance.now(), stalledMs()];
-  return () => Math.max(0, performance.now() - startedAt - (stalledMs() - stalledBefore));
-}
-
-/** Milliseconds since boot in which at least one task of the machine waited for a processor; 0 where the kernel does not tell. */
-function stalledMs(): number {
-  try {
-    // some avg10=… avg60=… avg300=… total=<microseconds>
-    const pressure = readFileSync('/proc/pressure/cpu', 'utf8');
-    return Number(/^some .*total=(\d+)$/m.exec(pressure)?.[1] ?? 0) / 1e3;
-  } catch {
-    return 0;
-  }
+export function busyTimes(): number {
+  return Math.max(1, (loadavg()[0] ?? 0) / availableParallelism());
 }
