@@ -15,7 +15,7 @@ describe('platform check prints', () => {
   test('one line where all is well', () => {
     const report = reportOf();
     expect(renderCheck(report, TEXT)).toEqual({
-      output: `cluster https://cluster, Kubernetes v1.36.4\nrelease agent-compliance in platform-system, version 1.0\n\n${report.passed.length} passed\n`,
+      output: `cluster https://cluster, Kubernetes v1.36.4\nrelease agent-compliance in platform-system, version 1.0\n\n${report.passed.length} checks passed\n`,
       errors: '',
       exitCode: 0,
     });
@@ -39,7 +39,7 @@ describe('platform check prints', () => {
       'unknown leader-missing: this needs the right to get leases in platform-system\n',
     );
     expect(output).toContain('warning agent-bypassed: agent chat in team: Service front port 80\n');
-    expect(output).toMatch(/\n1 error, 1 warning, 1 unknown, \d+ passed\n$/);
+    expect(output).toMatch(/\n1 error, 1 warning, 1 unknown, \d+ checks passed\n$/);
   });
 
   test.each([

@@ -42,7 +42,11 @@ function summary(findings: readonly CheckFinding[], passed: number, paint: Paint
   ] as const;
   const said = parts.filter(([number]) => number > 0).map(([number, word]) => plural(number, word));
   const unknown = count(({ status }) => status === 'unknown');
-  const words = [...said, ...(unknown > 0 ? [`${unknown} unknown`] : []), `${passed} passed`].join(', ');
+  const words = [
+    ...said,
+    ...(unknown > 0 ? [`${unknown} unknown`] : []),
+    `${plural(passed, 'check')} passed`,
+  ].join(', ');
   return findings.length === 0 ? paint('green', words) : words;
 }
 

@@ -120,7 +120,7 @@ function findModel({ manifest, agentChecks }: RuleInput): Finding[] {
     {
       ...about,
       severity: found.status === 'fail' ? 'critical' : 'high',
-      description: `The model ${id} ${words}${found.message ? `: ${found.message}` : '.'}`,
+      description: `The model ${id.replace(/^model:/, '')} ${words}${found.message ? `: ${found.message}` : '.'}`,
       recommendation: found.remediation ?? fallback,
       observed: found.status,
     },
