@@ -136,6 +136,7 @@ interface Workload extends ChartObject {
         ...{ ...common, ...injection, PORT: String(operator) },
         // As in the chart: without them there are fewer metrics.
         ...{ GUARD_POLICY: 'agent-compliance-guard', CANARY_NAMESPACE: 'platform-canary' },
+        ...{ PLATFORM_CONTROL_PLANE_URL: 'http://127.0.0.1:9', PLATFORM_ADMIN_KEY: 'key' },
       }),
       rig.start('webhook', listens, { ...common, ...injection, PORT: String(webhook) }),
       rig.start('control-plane', listens, { ...common, PORT: String(api), STORE: 'kubernetes' }),

@@ -33,6 +33,9 @@
   (dict "alert" "AgentComplianceQueueGrows" "for" "10m" "severity" "warning"
     "expr" (printf "sum by (name) (workqueue_depth{%s}) > 100" $operator)
     "summary" "The operator's queue {{ $labels.name }} is over 100 keys behind.")
+  (dict "alert" "AgentComplianceMirrorFails" "for" "5m" "severity" "warning"
+    "expr" (printf "min(platform_operator_mirror_up{%[1]s} and on (instance) (leader_election_master_status{%[1]s} == 1)) == 0" $operator)
+    "summary" "The control plane outside the cluster cannot be read: nothing new is learned of its agents.")
   (dict "alert" "AgentComplianceControlPlaneDown" "for" "5m" "severity" "critical"
     "expr" (printf "absent(up{%s} == 1)" $controlPlane)
     "summary" "No control plane answers: nothing new is learned of any agent.")
