@@ -275,6 +275,16 @@ test('forgets what is pending of an observation that is deleted', async () => {
   expect(patches()).toBe(1);
 });
 
+test('takes no heartbeat for an agent that the operator mirrors: the two would write against each other', async () => {
+  const { metadata, status } = observation('far');
+  const labels = { 'platform.io/mirrored': 'true' };
+  server.put(COLLECTION, { metadata: { ...metadata, labels }, spec: { source: 'remote' }, status });
+  const arrival = { ...KEY, name: 'far', source: 'sidecar' as const, instance: 'far-1', at: new Date(T0) };
+  await expect(store.heartbeat({ ...arrival, heartbeat: aHeartbeat() })).rejects.toMatchObject({
+    status: 409,
+  });
+});
+
 test('writes what comes while a write is under way', async () => {
   for (let seq = 1; seq <= 20; seq += 1) {
     await beat(seq);

@@ -209,6 +209,7 @@ class KubernetesStore implements Store {
     // From here to the heartbeat's place in the queue nothing waits, so that two at once see each other.
     const object = this.#observations.get(arrival);
     if (object === undefined) return { kind: 'unknown' };
+    refuseMirrored(object);
     const before = this.#heartbeats.statusOf(object);
     const { rateLimitSeconds } = this.#options;
     const received = receive(before, arrival, { context: contextOf(object), rateLimitSeconds });
