@@ -227,6 +227,21 @@ describe('an informer', () => {
     await until(() => !informer.isFresh() && countOf(isWatch) >= 5);
   });
 
+  test('says that it is forbidden until it is not, and does not fill the log with it', async () => {
+    const warnings: number[] = [];
+    const warn = (_: string, fields?: Record<string, unknown>) =>
+      void warnings.push(Number(fields?.['retryInMs'] ?? -1));
+    for (let index = 0; index < 20; index += 1) server.fail({ when: isList, answer: { status: 403 } });
+    start({ logger: { ...silentLogger, warn }, timing: { backoff: { baseMs: 1, maxMs: 2 } } });
+    await until(() => informer.isForbidden());
+    await informer.synced();
+    await until(() => server.watches().length === 1);
+    // Of the 2nd, 4th, 8th and 16th.
+    expect(warnings).toHaveLength(4);
+    server.put(PATH, pod('a'));
+    await until(() => !informer.isForbidden());
+  });
+
   test('waits as long as a throttling server asks', async () => {
     server.fail({ when: isList, answer: { status: 429, headers: { 'retry-after': '1' } } });
     const began = performance.now();

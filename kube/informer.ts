@@ -2,6 +2,7 @@ import type { Clock } from '../runtime/clock.ts';
 import { describeError, type Logger } from '../runtime/logger.ts';
 import { halfJitter } from './backoff.ts';
 import { KubeError, type KubeClient } from './client.ts';
+import { TIMING, type InformerTiming } from './informer-timing.ts';
 import { jsonLines } from './json-lines.ts';
 import { expectOk, listObjects, type ListSelection } from './objects.ts';
 import { collectionPath, keyText, type ObjectKey, type Resource } from './resources.ts';
@@ -25,28 +26,6 @@ export interface InformerOptions<T> {
   timing?: Partial<InformerTiming>;
 }
 
-/** All in milliseconds. */
-export interface InformerTiming {
-  /** How long the server is asked to keep a watch open; it is spread by a quarter, to whole seconds. */
-  watchMs: number;
-  /** How long the server may take to open one. */
-  openMs: number;
-  /** A watch that is not over so long after its time is dead. Nothing else tells it from a quiet one. */
-  lateMs: number;
-  /** How long ago a watch may have brought something, or come to its end, until what is held no longer counts as fresh. */
-  freshMs: number;
-  /** First and longest delay after an error; short, because it is also how late the end of an outage is noticed. */
-  backoff: { baseMs: number; maxMs: number };
-}
-
-const TIMING: InformerTiming = {
-  watchMs: 4_500,
-  openMs: 8_000,
-  lateMs: 2_000,
-  freshMs: 15_000,
-  backoff: { baseMs: 500, maxMs: 5_000 },
-};
-
 const FAILURES_UNTIL_LIST = 5;
 /** A watch that the server ends sooner than this is treated as an error, so that no loop spins. */
 const SHORTEST_WATCH_MS = 500;
@@ -59,6 +38,8 @@ export interface Informer<T> {
   synced(): Promise<void>;
   /** False before the first list, and when no watch has shown for `freshMs` that nothing was missed. */
   isFresh(): boolean;
+  /** The API server says that this process has no right to list or watch; it is asked again and again. */
+  isForbidden(): boolean;
   get(key: ObjectKey): T | undefined;
   list(): T[];
 }
@@ -80,6 +61,7 @@ class ListWatch<T extends { metadata: ObjectKey & { resourceVersion?: string } }
   #version: string | null = null;
   /** When nothing was missed for certain: the first list, something from a watch, its end in time. Null: no list yet. */
   #followedMs: number | null = null;
+  #isForbidden = false;
   #failures = 0;
   /** Failures in a row for which the version may be the reason. */
   #refusals = 0;
@@ -108,6 +90,10 @@ class ListWatch<T extends { metadata: ObjectKey & { resourceVersion?: string } }
     return sinceMs < this.#timing.freshMs;
   }
 
+  isForbidden(): boolean {
+    return this.#isForbidden;
+  }
+
   get(key: ObjectKey): T | undefined {
     return this.#cache.get(keyText(key));
   }
@@ -133,6 +119,7 @@ class ListWatch<T extends { metadata: ObjectKey & { resourceVersion?: string } }
   async #rest(error: unknown, askedMs: number): Promise<void> {
     const { clock, logger, resource } = this.#options;
     const asked = error instanceof KubeError ? (error.retryAfterMs ?? 0) : 0;
+    this.#isForbidden = error instanceof KubeError && error.status === 403;
     // An expired version is no failure: the list that follows is the remedy, yet not in a tight loop.
     // What took longer than the longest delay has rested already.
     const isSlow = clock.monotonicMs() - askedMs > this.#timing.backoff.maxMs;
@@ -144,7 +131,8 @@ class ListWatch<T extends { metadata: ObjectKey & { resourceVersion?: string } }
     if (!isAway) this.#refusals += 1;
     if (this.#refusals >= FAILURES_UNTIL_LIST) this.#version = null;
     const fields = { resource: resource.plural, error: describeError(error), retryInMs: Math.round(delay) };
-    if (this.#failures > 1) logger.warn('watch fails', fields);
+    // The second failure in a row, the fourth, the eighth: one that lasts must not fill the log.
+    if (this.#failures > 1 && Number.isInteger(Math.log2(this.#failures))) logger.warn('watch fails', fields);
     else logger.debug('watch is interrupted', fields);
     await clock.sleep(delay, this.#stop.signal).catch(() => undefined);
   }
@@ -244,5 +232,6 @@ class ListWatch<T extends { metadata: ObjectKey & { resourceVersion?: string } }
   #follows(): void {
     this.#followedMs = this.#options.clock.monotonicMs();
     this.#failures = this.#refusals = 0;
+    this.#isForbidden = false;
   }
 }

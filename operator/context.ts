@@ -4,7 +4,7 @@ import type { AgentObservation, ObservationStatus } from '../core/observation/ob
 import type { KubeClient } from '../kube/client.ts';
 import type { ClusterAccess } from '../kube/cluster-access.ts';
 import { createEventRecorder, type EventRecorder } from '../kube/events.ts';
-import type { InformerTiming } from '../kube/informer.ts';
+import type { InformerTiming } from '../kube/informer-timing.ts';
 import { AGENT_OBSERVATIONS, parseKey } from '../kube/resources.ts';
 import { createStatusWriter } from '../kube/status-writer.ts';
 import type { Clock } from '../runtime/clock.ts';

@@ -1,7 +1,8 @@
 import { AGENT_LABEL } from '../core/injection/names.ts';
 import type { AgentObservation } from '../core/observation/observation.ts';
 import type { KubeClient } from '../kube/client.ts';
-import { createInformer, type Change, type Informer, type InformerTiming } from '../kube/informer.ts';
+import { createInformer, type Change, type Informer } from '../kube/informer.ts';
+import type { InformerTiming } from '../kube/informer-timing.ts';
 import { createIndex, type ObjectIndex } from '../kube/object-index.ts';
 import { AGENT_OBSERVATIONS, PODS, SERVICES } from '../kube/resources.ts';
 import type { Pod, Service } from '../kube/types.ts';

@@ -1,7 +1,8 @@
 import { createKubeClient, type KubeClient } from '../kube/client.ts';
 import type { ClusterAccess } from '../kube/cluster-access.ts';
 import { EVENTS, type EventRecorder, type StoredEvent } from '../kube/events.ts';
-import { createInformer, type Informer, type InformerTiming } from '../kube/informer.ts';
+import { createInformer, type Informer } from '../kube/informer.ts';
+import type { InformerTiming } from '../kube/informer-timing.ts';
 import { getObject } from '../kube/objects.ts';
 import { DEPLOYMENTS } from '../kube/resources.ts';
 import { accessAs } from '../kube/service-account.ts';
@@ -34,6 +35,8 @@ export interface InjectorWatchParts {
 /** What the operator does for the injector: the canary, and what becomes of pods that were refused. */
 export interface InjectorWatch {
   start(): void;
+  /** The Events of refused pods; null: this process follows none. */
+  refusals: Informer<StoredEvent> | null;
   /** Keys that wait, by queue. */
   depths(): { queue: string; depth: number }[];
   /** While this process leads. */
@@ -45,10 +48,14 @@ export function createInjectorWatch(parts: InjectorWatchParts): InjectorWatch {
   const canary = createCanaryOf(parts, () => refusals?.controller.injectorAnswers());
   const refusals = createRefusals(parts, canary?.canary ?? null);
   return {
+    refusals: refusals?.informer ?? null,
     start: () => refusals?.informer.start(),
     depths: () => (refusals ? [{ queue: 'refusals', depth: refusals.controller.depth() }] : []),
     async run(signal) {
-      const followed = refusals?.informer.synced().then(() => refusals.controller.run(signal));
+      const followed = refusals?.informer.synced().then(() => {
+        // Perhaps of an earlier lead, which never saw a list.
+        return signal.aborted ? undefined : refusals.controller.run(signal);
+      });
       const ended = new Promise<void>((resolve) => {
         if (signal.aborted) resolve();
         else signal.addEventListener('abort', () => resolve(), { once: true });

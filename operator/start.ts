@@ -1,6 +1,7 @@
 import { createKubeClient } from '../kube/client.ts';
 import { loadClusterAccess } from '../kube/cluster-access.ts';
-import type { InformerTiming } from '../kube/informer.ts';
+import type { Informer } from '../kube/informer.ts';
+import type { InformerTiming } from '../kube/informer-timing.ts';
 import { systemClock, type Clock } from '../runtime/clock.ts';
 import { listen } from '../runtime/http-listener.ts';
 import type { Logger } from '../runtime/logger.ts';
@@ -9,6 +10,7 @@ import type { Running } from '../runtime/run-process.ts';
 import { createOperatorApp } from './app.ts';
 import type { OperatorConfig } from './config.ts';
 import { createContext } from './context.ts';
+import { createFollowed } from './followed.ts';
 import { alone, elected, type Leading } from './leading.ts';
 import { requestObserver } from './reconcile-metrics.ts';
 
@@ -50,15 +52,11 @@ export async function startOperator(
   const leading: Leading = config.LEADER_ELECT
     ? elected(context, namespace ?? '', clientOptions)
     : alone(context);
-  const { pods, unlabelledPods, observations, services } = context.informers;
-  const named = Object.entries({ pods, unlabelledPods, observations, services });
-  const informers = named.map(([, informer]) => informer);
-  const unready = () => {
-    if (signal.aborted) return 'this process is stopping';
-    const away = named.filter(([, informer]) => !informer.isFresh());
-    const names = away.map(([name]) => name).join(', ');
-    return away.length === 0 ? null : `the API server is not heard: ${names}`;
-  };
+  const { pods, observations } = context.informers;
+  const informers = Object.values(context.informers) as Informer<unknown>[];
+  const { refusals } = context.injectorWatch;
+  const followed = createFollowed({ ...context.informers, ...(refusals ? { refusals } : {}) }, metrics);
+  const unready = () => (signal.aborted ? 'this process is stopping' : followed.unready());
   const listener = await listen({
     handler: createOperatorApp({ logger, metrics, unready }),
     port: config.PORT,
