@@ -63,7 +63,8 @@ const INTRODUCTION = `# agent-compliance
 The injector (webhook), the operator and the control plane of Agent Compliance, for Kubernetes 1.33 and later.
 
 \`\`\`sh
-helm install agent-compliance helm/agent-compliance --namespace platform-system --create-namespace --wait
+helm install agent-compliance helm/agent-compliance --namespace platform-system --create-namespace --wait \\
+  --set image.registry=registry.example.com
 helm test agent-compliance --namespace platform-system
 \`\`\`
 
