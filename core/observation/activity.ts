@@ -3,7 +3,10 @@ import type { ObservationStatus } from './observation.ts';
 /** Whether pods are expected of the workload; where not, nobody reports and that is no alarm. */
 export type Activity = 'running' | 'scaled-to-zero' | 'idle';
 
-const RESTING: Readonly<Record<string, Activity>> = { ScaledToZero: 'scaled-to-zero', Idle: 'idle' };
+const RESTING: ReadonlyMap<string, Activity> = new Map([
+  ['ScaledToZero', 'scaled-to-zero'],
+  ['Idle', 'idle'],
+]);
 
 /**
  * Only the operator sees the workload and says so; every other writer goes by what it said last, in the condition
@@ -12,7 +15,7 @@ const RESTING: Readonly<Record<string, Activity>> = { ScaledToZero: 'scaled-to-z
 export function activityOf(known: ObservationStatus | undefined, told: Activity | undefined): Activity {
   if (told !== undefined) return told;
   const reporting = known?.conditions?.find((condition) => condition.type === 'Reporting');
-  return RESTING[reporting?.reason ?? ''] ?? 'running';
+  return RESTING.get(reporting?.reason ?? '') ?? 'running';
 }
 
 /**

@@ -1,0 +1,18 @@
+import { expect, test } from '@jest/globals';
+import { activityOf } from './activity.ts';
+
+test.each([
+  ['ScaledToZero', 'scaled-to-zero'],
+  ['Idle', 'idle'],
+  ['Stale', 'running'],
+  ['constructor', 'running'],
+])('a status that does not report, for the reason %s, was last seen %s', (reason, expected) => {
+  const condition = {
+    type: 'Reporting',
+    status: 'False',
+    reason,
+    message: '',
+    lastTransitionTime: '',
+  } as const;
+  expect(activityOf({ phase: 'Pending', conditions: [condition] }, undefined)).toBe(expected);
+});
