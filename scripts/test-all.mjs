@@ -2,7 +2,7 @@
 // repeats at the end what failed, and ends with one line over all of them: `N passed, N failed`.
 // A check (lint, types, ...) counts as one; a Jest suite counts its tests. Nothing is skipped without a loud reason.
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { endOf, failuresOf, readResult, Turns } from './test-output.ts';
@@ -11,6 +11,9 @@ import { inOrder, suitesOf } from './test-suites.ts';
 const root = dirname(import.meta.dirname);
 process.chdir(root);
 const scratch = mkdtempSync(join(tmpdir(), 'agent-compliance-test-'));
+/** Where each cluster of a suite leaves what the product asked of its API server, for scripts/check-rights.ts. */
+const E2E_RIGHTS = join(scratch, 'rights');
+mkdirSync(E2E_RIGHTS);
 const total = { passed: 0, failed: 0, skipped: 0 };
 /** Name of each failed suite, and what it said last. */
 const failures = [];
@@ -31,7 +34,7 @@ function run(command, write, timeoutMinutes = 40) {
   return new Promise((resolve) => {
     const child = spawn(command[0], command.slice(1), {
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: { ...process.env, ...COLOURS },
+      env: { ...process.env, E2E_RIGHTS, ...COLOURS },
     });
     children.add(child);
     let output = '';

@@ -90,6 +90,7 @@ test('a group brings along what it wants; one that there is not is refused', () 
     'cluster binaries',
     'images',
     'product in the cluster',
+    'rights',
     'cluster',
   ]);
   expect(() => suitesOf('units')).toThrow(

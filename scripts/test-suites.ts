@@ -67,6 +67,15 @@ export const SUITES: readonly Suite[] = [
     timeoutMinutes: 30,
     wants: ['cluster', 'build'],
   },
+  // What the product asked of the clusters of that suite.
+  {
+    name: 'rights',
+    group: 'e2e',
+    command: ['node', 'scripts/check-rights.ts'],
+    after: ['product in the cluster'],
+    needsCluster: true,
+    maySkip: true,
+  },
   // Behind the product where both want the machine: the limits there are those of people, on the clock.
   {
     name: 'integration',

@@ -1,0 +1,99 @@
+// After the suites in the cluster: holds what the product asked of the API server (E2E_RIGHTS, a folder in which each
+// cluster left its requests) against what the chart grants. Nothing may be asked for beyond that, and what is granted and
+// was asked for by no suite stands below with a reason.
+import { globSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { RELEASE } from '../e2e/product.ts';
+import { render } from '../testing/rendered-chart.ts';
+import { compareRights, grantedBy, type AccessObject, type Right } from '../testing/rights.ts';
+
+interface Unused {
+  /** As it is printed. */
+  right: string;
+  /** `now and then`: chance decides whether the suites come to it. */
+  asked: 'never' | 'now and then';
+  why: string;
+}
+
+/** Granted and asked for by no suite in the cluster, and why it is granted all the same. */
+const UNUSED: readonly Unused[] = [
+  {
+    right: 'operator create platform.io/agentobservations',
+    asked: 'never',
+    why: 'a server-side apply that makes an object needs it, and is logged as the patch that it is',
+  },
+  {
+    right: 'operator delete platform.io/agentobservations',
+    asked: 'now and then',
+    why: 'the old observation of an agent that was renamed or opted out, when the turmoil lets its last pod go',
+  },
+  {
+    right: 'operator patch apps/daemonsets',
+    asked: 'now and then',
+    why: 'wakes a DaemonSet whose pods were refused; the suites take the injector from the other kinds of controllers',
+  },
+  {
+    right: 'operator patch events.k8s.io/events',
+    asked: 'now and then',
+    why: 'counts an Event that comes again within ten minutes instead of making another one',
+  },
+  {
+    right: 'control-plane delete platform.io/agentobservations in platform-remote',
+    asked: 'never',
+    why: 'DELETE of an agent outside the cluster, in control-plane/control-plane.integration.test.ts',
+  },
+  {
+    right: 'webhook get admissionregistration.k8s.io/validatingadmissionpolicies agent-compliance-canary',
+    asked: 'never',
+    why: 'before an old authority goes, months after the installation, in webhook/certificates/',
+  },
+];
+
+/** What test-all.mjs counts as skipped. */
+const CANNOT_RUN = 3;
+const CHART_NAME = 'agent-compliance';
+
+/** The suites install under two names; the chart is rendered under the one that is the chart's own. */
+const ofEveryRelease = (right: Right): Right => {
+  const inChart = (name: string) => name.replace(`${RELEASE}-${CHART_NAME}`, CHART_NAME);
+  return { ...right, account: inChart(right.account), name: inChart(right.name) };
+};
+const short = (right: string): string => right.replace(/^[^:]*:agent-compliance-/, '');
+
+/** What speaks against it, one line each. `isWhole`: every suite has left what was asked for. */
+function findingsOf(beyond: readonly string[], unused: readonly string[], isWhole: boolean): string[] {
+  const known = new Set(UNUSED.map(({ right }) => right));
+  const stale = UNUSED.filter(({ right, asked }) => asked === 'never' && !unused.includes(right));
+  return [
+    ...beyond.map((right) => `asked for and not granted: ${right}`),
+    ...(isWhole ? unused.filter((right) => !known.has(right)) : []).map(
+      (right) => `granted, asked for by no suite, and no reason is given: ${right}`,
+    ),
+    ...(isWhole ? stale : []).map(
+      ({ right }) => `asked for or no longer granted, but listed as unused: ${right}`,
+    ),
+  ];
+}
+
+const folder = process.env['E2E_RIGHTS'] ?? '';
+const records = folder === '' ? [] : readdirSync(folder);
+const asked = records.flatMap((file) => JSON.parse(readFileSync(join(folder, file), 'utf8')) as Right[]);
+const suites = globSync('e2e/*.test.ts', { cwd: dirname(import.meta.dirname) });
+
+if (asked.length === 0) {
+  console.log('no suite has left what the product asked for: only an own cluster has an audit log');
+  process.exitCode = CANNOT_RUN;
+} else {
+  const granted = grantedBy(await render<AccessObject>());
+  const { beyond, unused } = compareRights(granted, asked.map(ofEveryRelease));
+  const isWhole = records.length >= suites.length;
+  const findings = findingsOf(beyond.map(short), unused.map(short), isWhole);
+  console.log(
+    `${granted.length} rights are granted, ${granted.length - unused.length} of them were asked for`,
+  );
+  for (const right of unused.map(short))
+    console.log(`unused: ${right}: ${UNUSED.find((each) => each.right === right)?.why ?? '?'}`);
+  if (!isWhole) console.log(`only ${records.length} of ${suites.length} suites have left what was asked for`);
+  for (const finding of findings) console.error(finding);
+  process.exitCode = findings.length > 0 ? 1 : 0;
+}
