@@ -55,6 +55,8 @@ class ListWatch<T extends { metadata: ObjectKey & { resourceVersion?: string } }
   readonly #options: InformerOptions<T>;
   readonly #timing: InformerTiming;
   readonly #stop = new AbortController();
+  /** Of the present watch. AbortSignal.any would leave a trace in `#stop` for each watch there ever was. */
+  #watching: AbortController | null = null;
   readonly #firstList = Promise.withResolvers<void>();
   #cache = new Map<string, T>();
   /** Where the next watch begins; null: a list must come first. */
@@ -78,6 +80,7 @@ class ListWatch<T extends { metadata: ObjectKey & { resourceVersion?: string } }
 
   async close(): Promise<void> {
     this.#stop.abort();
+    this.#watching?.abort();
     await this.#loop;
   }
 
@@ -179,7 +182,8 @@ class ListWatch<T extends { metadata: ObjectKey & { resourceVersion?: string } }
     const seconds = Math.ceil(ms / 1_000);
     const asked = { watch: true, allowWatchBookmarks: true, timeoutSeconds: seconds, resourceVersion };
     const opened = clock.monotonicMs();
-    const dead = new AbortController();
+    const watching = (this.#watching = new AbortController());
+    if (this.#stop.signal.aborted) return;
     let timer: NodeJS.Timeout | undefined;
     try {
       const stream = await client.stream({
@@ -188,7 +192,7 @@ class ListWatch<T extends { metadata: ObjectKey & { resourceVersion?: string } }
         query: { labelSelector, fieldSelector, ...asked },
         only,
         timeoutMs: this.#timing.openMs,
-        signal: AbortSignal.any([this.#stop.signal, dead.signal]),
+        signal: watching.signal,
       });
       if (!stream.ok) {
         if (stream.status === 410) this.#version = null;
@@ -196,7 +200,7 @@ class ListWatch<T extends { metadata: ObjectKey & { resourceVersion?: string } }
         return;
       }
       const limitMs = seconds * 1_000 + this.#timing.lateMs;
-      timer = setTimeout(() => dead.abort(new Error('the watch hangs')), limitMs);
+      timer = setTimeout(() => watching.abort(new Error('the watch hangs')), limitMs);
       for await (const event of jsonLines(stream.chunks)) this.#receive(event as WatchEvent<T>);
       if (clock.monotonicMs() - opened < SHORTEST_WATCH_MS)
         throw new Error('the server ends the watch at once');
