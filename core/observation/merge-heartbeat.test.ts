@@ -459,6 +459,15 @@ describe('a process that is taken for gone', () => {
     expect(brought(gone(late, 3, 'pod-a'))).toEqual([7, 7]);
   });
 
+  test('keeps what it said last when an older report comes after it, held back by another replica', () => {
+    const left = gone(after({ uid: 'u', seq: 3, tokens: 7 }), 1, 'pod-a');
+    const held: Beat = { uid: 'u', seq: 2, second: 2, tokens: 5 };
+    expect(isRepeat(left, heartbeatOf(held), senderOf(held), at(2))).toBe(true);
+    expect(merge(left, held)).toBe(left);
+    // Nothing of yesterday is held against the totals of a new day.
+    expect(brought(merge(left, { ...held, seq: 4, second: 43_201, tokens: 1 }))).toEqual([1, 0]);
+  });
+
   test.each<[string, Beat]>([
     ['another pod', { from: 'pod-b', uid: 'v', tokens: 2 }],
     ['a pod of its name', { uid: 'v', tokens: 2 }],

@@ -7,7 +7,7 @@ import { instanceOf, isOutdated, isSameProcess, modelCheck, type SenderId } from
 import type { InstanceStatus, ObservationStatus } from './observation.ts';
 import { isLive, worstOf } from './phase.ts';
 import { statusOf, type ObservationContext } from './status-of.ts';
-import { departed, hasRoomForDeparted, withDeparted, withReturned } from './tokens.ts';
+import { departed, hasLeftMore, hasRoomForDeparted, withDeparted, withReturned } from './tokens.ts';
 
 /** Who sent the heartbeat, and what the writer knows of the agent. */
 export interface Sender extends SenderId, ObservationContext {}
@@ -25,7 +25,10 @@ export function isRepeat(
   at: Date,
 ): boolean {
   const known = status?.instances?.find((instance) => instance.name === sender.instance);
-  return isOutdated(known, heartbeat, sender, at);
+  if (known !== undefined || status === undefined) return isOutdated(known, heartbeat, sender, at);
+  const { startedAt, totals } = heartbeat;
+  if (startedAt === null || totals === null) return false;
+  return hasLeftMore(status, processOf(heartbeat, sender), { tokens: totals.tokensToday, at });
 }
 
 /**
@@ -66,14 +69,18 @@ export function mergeHeartbeat(
 function withoutReturned(
   status: ObservationStatus,
   heartbeat: Heartbeat,
-  { instance: name, uid }: SenderId,
+  sender: SenderId,
   at: Date,
 ): ObservationStatus {
   if (heartbeat.totals === null || status.departedToday === undefined) return status;
   const { departedToday: _, ...kept } = status;
-  const process = { name, startedAt: heartbeat.startedAt, ...(uid === undefined ? {} : { uid }) };
-  return { ...kept, ...withReturned(status, process, at) };
+  return { ...kept, ...withReturned(status, processOf(heartbeat, sender), at) };
 }
+
+const processOf = ({ startedAt }: Heartbeat, { instance: name, uid }: SenderId) => ({
+  ...{ name, startedAt },
+  ...(uid === undefined ? {} : { uid }),
+});
 
 /**
  * Beyond the most instances that a status can list, a further one is not listed and says nothing of phase and score;

@@ -50,6 +50,25 @@ export function departed(
   return departedOf(at, sumOf([departedOn(status, at), ...uses]), rowsOn(status, at));
 }
 
+type Process = Pick<DepartedInstance, 'name' | 'uid'> & { startedAt: string | null };
+
+function isOf(row: DepartedInstance, { name, uid, startedAt }: Process): boolean {
+  const isItsStart = startedAt === null || Date.parse(row.startedAt) === Date.parse(startedAt);
+  return row.name === name && row.uid === uid && isItsStart;
+}
+
+/**
+ * Whether a process that is taken for gone left more than this total: totals only grow, so that the report was made before
+ * the last one that was counted, and another replica held it back.
+ */
+export function hasLeftMore(
+  status: Pick<ObservationStatus, 'departedToday'>,
+  process: Process,
+  { tokens, at }: { tokens: number; at: Date },
+): boolean {
+  return rowsOn(status, at).some((row) => isOf(row, process) && row.tokens > tokens);
+}
+
 /**
  * `departedToday` without the part of a process that was taken for gone and reports its total again: a last heartbeat
  * that comes after its pod has left, or a pod that was not gone at all.
@@ -57,14 +76,11 @@ export function departed(
  */
 export function withReturned(
   status: Pick<ObservationStatus, 'departedToday'>,
-  process: Pick<DepartedInstance, 'name' | 'uid'> & { startedAt: string | null },
+  process: Process,
   at: Date,
 ): Pick<ObservationStatus, 'departedToday'> {
   const rows = rowsOn(status, at);
-  const isSame = (row: DepartedInstance): boolean =>
-    row.name === process.name &&
-    row.uid === process.uid &&
-    (process.startedAt === null || Date.parse(row.startedAt) === Date.parse(process.startedAt));
+  const isSame = (row: DepartedInstance): boolean => isOf(row, process);
   const back = rows.filter(isSame).map(({ tokens, costUsd }) => ({ tokens: -tokens, costUsd: -costUsd }));
   return departedOf(
     at,
