@@ -15,6 +15,9 @@ const root = join(import.meta.dirname, '../..');
 const archive = join(root, 'node_modules/.cache/images/app.tar');
 const stages = stagesOf(readFileSync(join(root, 'images/Dockerfile'), 'utf8'));
 
+const chart = readFileSync(join(root, 'helm/agent-compliance/Chart.yaml'), 'utf8');
+const appVersion = /^appVersion: (\S+)$/m.exec(chart)?.[1] ?? 'none';
+
 const entry = (path: string) => execFileSync('tar', ['-xOf', archive, path], { maxBuffer: 2 ** 30 });
 const blob = ({ digest }: Descriptor) => entry(`blobs/${digest.replace(':', '/')}`);
 const json = <T>(bytes: Buffer) => JSON.parse(bytes.toString()) as T;
@@ -54,18 +57,25 @@ whereBuilt('the images built without Docker', () => {
     manifests = json<{ manifests: Descriptor[] }>(entry('index.json')).manifests;
   });
 
-  test('are one for each target of the Dockerfile', () => {
-    const names = manifests.map(({ annotations }) => annotations?.['io.containerd.image.name']);
-    expect(names).toEqual(targetsOf(stages).map((target) => `localhost/agent-compliance/${target}:dev`));
+  const named = (target: string, tag: string) =>
+    manifests.find(
+      ({ annotations }) =>
+        annotations?.['io.containerd.image.name'] === `localhost/agent-compliance/${target}:${tag}`,
+    );
+
+  test('are one for each target of the Dockerfile, by two names: the suites say dev, the chart its version', () => {
+    for (const target of targetsOf(stages)) {
+      expect(named(target, 'dev')?.digest).toMatch(/^sha256:/);
+      expect(named(target, appVersion)?.digest).toBe(named(target, 'dev')?.digest);
+    }
+    expect(manifests).toHaveLength(2 * targetsOf(stages).length);
   });
 
   test.each(targetsOf(stages))(
     '%s has the configuration and the files of its target, and no others',
     (target) => {
       const declared = imageOf(stages, target);
-      const manifest = json<{ config: Descriptor; layers: Descriptor[] }>(
-        blob(manifests[targetsOf(stages).indexOf(target)]!),
-      );
+      const manifest = json<{ config: Descriptor; layers: Descriptor[] }>(blob(named(target, 'dev')!));
       const config = json<{ config: Image['config']; rootfs: { diff_ids: string[] } }>(blob(manifest.config));
       expect(config.config).toEqual(declared.config);
       expect(config.rootfs.diff_ids).toEqual(manifest.layers.map(({ digest }) => digest));
