@@ -105,7 +105,8 @@ const partOf = ({ metadata }: ChartObject) => metadata.labels['app.kubernetes.io
     const objects = await render<Rendered>(`operator.resources.limits.memory=${limit}`);
     const operator = of(objects, 'Deployment').find((each) => partOf(each) === 'operator');
     const env = operator?.spec.template.spec.containers[0]?.env;
-    expect(env).toContainEqual({ name: 'NODE_OPTIONS', value: `--max-old-space-size=${heap}` });
+    const value = `--max-old-space-size=${heap} --max-semi-space-size=8`;
+    expect(env).toContainEqual({ name: 'NODE_OPTIONS', value });
   });
 
   test('says nothing of networks unless it is asked to', async () => {

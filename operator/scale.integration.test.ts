@@ -18,13 +18,9 @@ import { cloneStored, type Stored } from '../testing/stored-clones.ts';
 
 const AGENTS = 2_000;
 const SYNC_MS = 15_000;
-/**
- * Whether the operator has the machine for itself (`make soak`). Beside other suites the same work takes two or three times
- * the processor's time, since they share its core and its caches, and the collector of garbage comes late.
- */
+const MAX_MB = 250;
+/** Whether the operator has the machine for itself (`make soak`): only then the clock on the wall says something about it. */
 const IS_ALONE = process.env['SCALE_ALONE'] === '1';
-const MAX_CPU_MS = IS_ALONE ? SYNC_MS : 4 * SYNC_MS;
-const MAX_MB = IS_ALONE ? 250 : 320;
 const NAMESPACE = 'team';
 
 (whyNoControlPlane() ? describe.skip : describe)('an operator with 2,000 agents in 5,000 pods', () => {
@@ -83,7 +79,7 @@ const NAMESPACE = 'team';
     operator = await rig.startOperator('operator');
     await rig.inSync(operator);
     // One thread that never lacks work: its processor time is what the clock shows on a machine that is free.
-    expect(cpuMs(operator.pid)).toBeLessThan(MAX_CPU_MS);
+    expect(cpuMs(operator.pid)).toBeLessThan(SYNC_MS);
     expect(IS_ALONE ? performance.now() - began : 0).toBeLessThan(SYNC_MS);
     expect(await operator.metric('platform_operator_agents', /Healthy/)).toBe(AGENTS);
     expect((await operator.readiness())?.status).toBe(200);

@@ -73,10 +73,13 @@ app.kubernetes.io/component: {{ $part }}
 {{- .Values.adminKey.existingSecret | default (printf "%s-admin" (include "ac.fullname" .)) -}}
 {{- end -}}
 
-{{/* A heap of half the memory limit; the rest is Node's own. None where there is no limit. */}}
+{{/*
+A heap of half the memory limit; the rest is Node's own. None where there is no limit. The part of it for new objects is
+kept small: it grows to more than the rest by itself, and V8 then collects the whole heap again and again.
+*/}}
 {{- define "ac.nodeOptions" -}}
 {{- with (.resources.limits | default dict).memory -}}
---max-old-space-size={{ divf (include "ac.number" . | float64) 2097152.0 | floor | int }}
+--max-old-space-size={{ divf (include "ac.number" . | float64) 2097152.0 | floor | int }} --max-semi-space-size=8
 {{- end -}}
 {{- end -}}
 
