@@ -56,6 +56,7 @@ soak: dist/.built ## For longer: random tests from a new seed (SEED=), 500,000 p
 	@npm run --silent test:unit -- --findRelatedTests testing/seed.ts
 	@PAIRS=$${PAIRS:-500000} npm run --silent test:integration -- --findRelatedTests testing/seed.ts
 	@ROTATIONS=$${ROTATIONS:-100} npm run --silent test:integration -- --testPathPatterns webhook/certificates/rotation.integration
+	@STARTS=$${STARTS:-20} npm run --silent test:integration -- --testPathPatterns webhook/replicas.integration
 	@e2e/cluster/build.sh && e2e/images/build.sh
 	@CHURN_SECONDS=$${CHURN_SECONDS:-600} npm run --silent test:e2e -- --testPathPatterns e2e/churn
 	@SCALE_ALONE=1 npm run --silent test:integration -- --testPathPatterns operator/scale.integration
