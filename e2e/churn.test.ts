@@ -165,6 +165,10 @@ describe('what was written on the way', () => {
 
   beforeAll(() => {
     history = historyOf(cluster.audit?.all() ?? []);
+    const { made, steps, told } = history;
+    process.stdout.write(
+      `churn: ${made.length} observations, ${steps.length} changes of them, ${told.length} Events\n`,
+    );
   });
 
   logged('is all there', () => {

@@ -3,6 +3,7 @@ import { oneOf } from '../../testing/dice.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import { canKill } from '../container-killer.ts';
 import type { Kubectl } from '../kubectl.ts';
+import { SYSTEM_NAMESPACE } from '../product.ts';
 import { isScalable, MEMBERS, serviceOf, SHARED_NAMES, TARGETS, workloadOf, type Member } from './members.ts';
 
 export interface Stirred {
@@ -65,6 +66,22 @@ async function crash(
   await cluster.exec(['bash', '-c', script, String(below(dice, 1_000)), filter.join(',') + ofApp]);
 }
 
+interface Deployments {
+  items: { spec: { replicas: number }; status: { readyReplicas?: number } }[];
+}
+
+/** Takes a part down only while all of it is up: one that is never up sees nothing of what happens. */
+async function whileUp(
+  { system, dice }: Stirred,
+  takeDown: (part: string) => Promise<string>,
+): Promise<string> {
+  const part = pick(dice, PARTS);
+  const selector = ['-l', `app.kubernetes.io/component=${part}`];
+  const { items } = await system.get<Deployments>('deployments', ...selector);
+  const isUp = items.every(({ spec, status }) => status.readyReplicas === spec.replicas);
+  return isUp ? `${part} ${await takeDown(part)}` : `${part} is down`;
+}
+
 const DEEDS = {
   roll: async ({ kubectl }, member) => {
     await unlessGone(kubectl.run('rollout', 'restart', refOf(member)));
@@ -117,15 +134,16 @@ const DEEDS = {
     await kubectl.run('delete', 'agentobservation', name, '--ignore-not-found', '--wait=false');
     return '';
   },
-  killPart: async ({ system, dice }) => {
-    const part = pick(dice, PARTS);
-    return `${part} ${await killPods(system, dice, `app.kubernetes.io/component=${part}`)}`;
-  },
-  crashPart: async (on) => {
-    const part = pick(on.dice, PARTS);
-    if (canKill) await crash(on, 'platform-system', part);
-    return part;
-  },
+  killPart: (on) =>
+    whileUp(
+      on,
+      async (part) => `${await killPods(on.system, on.dice, `app.kubernetes.io/component=${part}`)}`,
+    ),
+  crashPart: (on) =>
+    whileUp(on, async (part) => {
+      if (canKill) await crash(on, SYSTEM_NAMESPACE, part);
+      return '';
+    }),
 } satisfies Record<string, Deed>;
 
 const WEIGHTS: Readonly<Record<keyof typeof DEEDS, number>> = {
