@@ -94,4 +94,8 @@ test.each([
   ]);
 });
 
+test('Events of what no observation holds are not counted against it', () => {
+  expect(toldTooOften(historyOf([event('PodsRefused', 'pods are refused', 'workload')]))).toEqual([]);
+});
+
 const injectedOnly = (status: string) => ({ conditions: injected(status).conditions });

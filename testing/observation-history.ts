@@ -99,9 +99,12 @@ export function falseTransitions({ steps }: History): string[] {
   );
 }
 
-/** Events of the product that were told more often than what they tell of has happened. */
+/**
+ * Events about observations and injection that were told more often than what they tell of has happened. Others, such as
+ * `PodsRefused`, tell of what is in no observation: they come once for each time that pods were refused.
+ */
 export function toldTooOften(history: History): string[] {
-  const keyed = Map.groupBy(history.told, (told) =>
+  const keyed = Map.groupBy(history.told.filter(isOfObservation), (told) =>
     [told.kind, told.uid, told.reason, cause(told)].join(' '),
   );
   return [...keyed].flatMap(([key, told]) => {
@@ -109,6 +112,9 @@ export function toldTooOften(history: History): string[] {
     return told.length > times ? [`${key}: told ${told.length} times, happened ${times} times`] : [];
   });
 }
+
+const isOfObservation = (told: Told): boolean =>
+  cause(told) !== '' || ['Observed', 'Injected', 'SidecarMissing'].includes(told.reason);
 
 /** The step that it tells of, without its reasons: `phase Healthy became Unknown`. */
 const cause = ({ note }: Told): string => /^(phase|grade) \S+ became \w+/.exec(note)?.[0] ?? '';

@@ -24,12 +24,13 @@ const below = (dice: () => number, limit: number): number => Math.floor(dice() *
 const pick = <T>(dice: () => number, from: readonly T[]): T => from[below(dice, from.length)]!;
 const refOf = ({ kind, name }: Member): string => `${kind.toLowerCase()}/${name}`;
 
-/** What is asked of something that is not there at the moment fails, and that is as good. */
+/** What is asked of something that is not there at the moment fails, and so does a second restart in one second: as good. */
 async function unlessGone(work: Promise<string>): Promise<void> {
   try {
     await work;
   } catch (error) {
-    if (!/not found|NotFound|no objects passed/.test(String(error))) throw error;
+    if (!/not found|NotFound|no objects passed|restart has already been triggered/.test(String(error)))
+      throw error;
   }
 }
 
