@@ -27,37 +27,27 @@ function platform(args: string | readonly string[], context: Partial<CliContext>
 
 const write = (name: string, text: string | Buffer): void => writeFileSync(join(cwd, name), text);
 
+const COMMANDS = [
+  'validate',
+  'init',
+  'health',
+  'audit',
+  'generate-policy',
+  'register',
+  'inject',
+  'uninject',
+  'check',
+  'uninstall',
+];
+
 describe('platform', () => {
   test.each(['', '--help', 'help'])('"%s" shows every command, and that is no failure', async (args) => {
     const { output, errors, exitCode } = await platform(args);
-    for (const command of [
-      'validate',
-      'init',
-      'health',
-      'audit',
-      'generate-policy',
-      'register',
-      'inject',
-      'uninject',
-      'check',
-      'uninstall',
-    ])
-      expect(output).toContain(`  ${command} `);
+    for (const command of COMMANDS) expect(output).toContain(`  ${command} `);
     expect({ errors, exitCode }).toEqual({ errors: '', exitCode: 0 });
   });
 
-  test.each([
-    'validate',
-    'init',
-    'health',
-    'audit',
-    'generate-policy',
-    'register',
-    'inject',
-    'uninject',
-    'check',
-    'uninstall',
-  ])('%s --help has examples and exit codes', async (command) => {
+  test.each(COMMANDS)('%s --help has examples and exit codes', async (command) => {
     const { output, exitCode } = await platform(`${command} --help`);
     expect(output).toMatch(
       new RegExp(`Usage: platform ${command}[^]*Examples:\n  \\$ platform ${command}[^]*Exit codes: 0`),

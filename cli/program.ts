@@ -57,6 +57,11 @@ function forEachCommand(command: Command, act: (command: Command) => void): void
   for (const child of command.commands) forEachCommand(child, act);
 }
 
+/** The commands in the order of the help. */
+export function commandNames(context: CliContext): string[] {
+  return createProgram(context, () => undefined).commands.map((command) => command.name());
+}
+
 function createProgram(context: CliContext, finish: (rendered: Rendered) => void): Command {
   const program = new Command('platform')
     .description('Checks an agent against its manifest, agent.yaml, and the cluster that it runs in.')

@@ -33,6 +33,7 @@ import { silentLogger, type Logger } from '../runtime/logger.ts';
 import { installedOf } from './config.ts';
 import { OPERATOR_PERMISSIONS } from './permissions.ts';
 import { apiAudit, rightsOf } from '../testing/api-audit.ts';
+import { reportedInstance } from '../testing/fleet.ts';
 import { configOf } from '../testing/operator-config.ts';
 import { startOperator, type Operator } from './start.ts';
 
@@ -236,24 +237,7 @@ const template = (agent: string, extra: object = {}) => ({
       fieldManager: 'platform-control-plane',
     });
     const at = new Date();
-    const instance: InstanceStatus = {
-      name: pod.metadata.name,
-      ...(pod.metadata.uid === undefined ? {} : { uid: pod.metadata.uid }),
-      startedAt: at.toISOString(),
-      seq: 1,
-      phase: 'Healthy',
-      score: 100,
-      lastHeartbeat: at.toISOString(),
-      intervalSeconds: 10,
-      tokensToday: 7,
-      costTodayUsd: 0,
-      day: at.toISOString().slice(0, 10),
-      violations: 0,
-      criticalIssues: 0,
-      agentReachable: true,
-      deniedInWindow: 0,
-      ...change,
-    };
+    const instance = reportedInstance(pod, at, change);
     await writer.write({ namespace, name }, (current) =>
       statusOf(
         {

@@ -1,27 +1,10 @@
-import { runCommandLine } from '../cli/program.ts';
+import type { CliContext } from '../cli/context.ts';
+import { commandNames, runCommandLine } from '../cli/program.ts';
 
-const COMMANDS = [
-  '',
-  'validate',
-  'init',
-  'health',
-  'audit',
-  'generate-policy',
-  'register',
-  'inject',
-  'uninject',
-  'check',
-  'uninstall',
-];
+const CONTEXT: CliContext = { env: {}, cwd: '/', now: () => new Date(0), color: false, ask: null };
 
 async function helpOf(command: string): Promise<string> {
-  const { output } = await runCommandLine([...command.split(' ').filter(Boolean), '--help'], {
-    env: {},
-    cwd: '/',
-    now: () => new Date(0),
-    color: false,
-    ask: null,
-  });
+  const { output } = await runCommandLine([...command.split(' ').filter(Boolean), '--help'], CONTEXT);
   return [
     `## \`platform${command === '' ? '' : ` ${command}`}\``,
     '',
@@ -41,6 +24,6 @@ a command has that, standard output is one JSON document whatever happens.
 `;
 
 export async function cliReferencePage(): Promise<string> {
-  const sections = await Promise.all(COMMANDS.map(helpOf));
+  const sections = await Promise.all(['', ...commandNames(CONTEXT)].map(helpOf));
   return `${[INTRODUCTION, ...sections].join('\n').trimEnd()}\n`;
 }

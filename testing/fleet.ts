@@ -5,6 +5,7 @@ import { listObjects } from '../kube/objects.ts';
 import { AGENT_OBSERVATIONS, PODS } from '../kube/resources.ts';
 import { createStatusWriter } from '../kube/status-writer.ts';
 import { createSlots } from '../kube/slots.ts';
+import type { Pod } from '../kube/types.ts';
 import type { OperatorRig } from './operator-rig.ts';
 
 const INJECTED = {
@@ -90,6 +91,30 @@ const owner = (kind: string, name: string, { metadata }: { metadata: { uid: stri
   controller: true,
 });
 
+/** What the control plane keeps of the first heartbeat of a pod that is well, sent at `at`. */
+export const reportedInstance = (
+  { metadata }: Pod,
+  at: Date,
+  change: Partial<InstanceStatus> = {},
+): InstanceStatus => ({
+  name: metadata.name,
+  ...(metadata.uid === undefined ? {} : { uid: metadata.uid }),
+  startedAt: at.toISOString(),
+  seq: 1,
+  phase: 'Healthy',
+  score: 100,
+  lastHeartbeat: at.toISOString(),
+  intervalSeconds: 10,
+  tokensToday: 7,
+  costTodayUsd: 0,
+  day: at.toISOString().slice(0, 10),
+  violations: 0,
+  criticalIssues: 0,
+  agentReachable: true,
+  deniedInWindow: 0,
+  ...change,
+});
+
 /** Stores a heartbeat of every pod of the agent, as the control plane does. */
 export async function report(
   rig: OperatorRig,
@@ -101,24 +126,7 @@ export async function report(
     labelSelector: `platform.io/agent=${name}`,
   });
   const at = new Date();
-  const instances = items.map(({ metadata }): InstanceStatus => ({
-    name: metadata.name,
-    ...(metadata.uid === undefined ? {} : { uid: metadata.uid }),
-    startedAt: at.toISOString(),
-    seq: 1,
-    phase: 'Healthy',
-    score: 100,
-    lastHeartbeat: at.toISOString(),
-    intervalSeconds: 300,
-    tokensToday: 7,
-    costTodayUsd: 0,
-    day: at.toISOString().slice(0, 10),
-    violations: 0,
-    criticalIssues: 0,
-    agentReachable: true,
-    deniedInWindow: 0,
-    ...change,
-  }));
+  const instances = items.map((pod) => reportedInstance(pod, at, { intervalSeconds: 300, ...change }));
   const writer = createStatusWriter<ObservationStatus, AgentObservation>({
     client: rig.client,
     resource: AGENT_OBSERVATIONS,
