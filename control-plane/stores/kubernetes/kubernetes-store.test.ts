@@ -260,6 +260,8 @@ test('refuses heartbeats while what it took waits for longer than a crash may lo
   expect((await store.find(KEY, new Date(T0)))?.status.tokens).toBe(2);
   isAway = false;
   await until(() => stored().tokens === 2);
+  // What is stored may be pending still: the answer is under way.
+  await until(isSettled);
   expect((await beat(3)).kind).toBe('accepted');
 });
 
