@@ -1,13 +1,21 @@
 import { beforeAll, describe, expect } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { whyNoControlPlane } from '../e2e/cluster/control.ts';
+import type { AgentObservation } from '../core/observation/observation.ts';
 import { freePorts } from '../examples/demo/free-ports.ts';
+import { KubeError } from '../kube/client.ts';
+import { jsonLines } from '../kube/json-lines.ts';
+import { sameJson } from '../kube/merge-patch.ts';
+import { listObjects } from '../kube/objects.ts';
 import { AGENT_OBSERVATIONS, collectionPath } from '../kube/resources.ts';
-import { apiServerOf } from '../testing/api-server-process.ts';
+import type { AuditEntry } from '../testing/api-audit.ts';
+import { apiServerOf, type ApiServerProcess } from '../testing/api-server-process.ts';
+import { compactEtcd } from '../testing/compact-etcd.ts';
 import type { Fault, ProxiedRequest } from '../testing/fault-proxy.ts';
-import { isSettled, makeAgents } from '../testing/fleet.ts';
+import { isSettled, makeAgents, removeAgent } from '../testing/fleet.ts';
 import { createLane } from '../testing/lane.ts';
 import { OperatorRig, until, type OperatorProcess } from '../testing/operator-rig.ts';
+import type { RunningPart } from '../testing/process-rig.ts';
 import { openTroubledWay, type TroubledWay } from '../testing/troubled-way.ts';
 
 const NAMESPACE = 'team';
@@ -15,8 +23,17 @@ const OUTAGE_MS = 30_000;
 const RECOVERY_MS = 10_000;
 /** How long an API server is slow, or refuses writes: shorter than what makes anybody unready. */
 const SHORT_MS = 5_000;
+const ADMIN_KEY = 'admin';
 const SLOW = { lateMs: 2_000 };
 const AWAY = 'the API server is not heard: pods, unlabelledPods, observations, services';
+/** What each informer of an operator and a control plane asks for before it watches. */
+const LISTS = [
+  'control-plane agentobservations',
+  'operator agentobservations',
+  'operator pods !platform.io/agent',
+  'operator pods platform.io/agent',
+  'operator services',
+];
 const THROTTLED = { status: 429, retryAfter: 1 };
 
 /** An operator and control planes, each on a way of its own to the one API server. */
@@ -24,8 +41,11 @@ interface Troubled {
   rig: OperatorRig;
   ways: { operator: TroubledWay; first: TroubledWay; second: TroubledWay };
   operator: OperatorProcess;
-  /** Addresses. */
-  controlPlanes: string[];
+  controlPlanes: ControlPlaneProcess[];
+}
+
+interface ControlPlaneProcess extends RunningPart {
+  url: string;
 }
 
 type Choice = (request: ProxiedRequest) => Fault | null;
@@ -82,14 +102,51 @@ const ROUNDS: [string, Record<keyof Troubled['ways'], Choice | 'hang'>][] = [
       await apiServer.kill();
       await areUnready(parts);
       await sleep(Math.max(0, OUTAGE_MS - (performance.now() - began)));
-      await apiServer.start();
-      await until('the API server', async () => {
-        const listed = rig.client.send({ method: 'GET', path: collectionPath(AGENT_OBSERVATIONS) });
-        return (await listed.catch(() => null))?.ok === true;
-      });
+      await startAgain(rig, apiServer);
       await recover({ rig, ...parts }, makeAgents(rig, [agent('after-kill')]), ['after-kill']);
     },
     180_000,
+  );
+
+  killed.test(
+    'has compacted away what they saw last, while they were suspended',
+    async ({ rig, operator, controlPlanes }) => {
+      await rig.quiet();
+      const before = await listObjects(rig.client, AGENT_OBSERVATIONS);
+      const apiServer = await apiServerOf(rig.control);
+      const signalAll = (signal: NodeJS.Signals) =>
+        [operator, ...controlPlanes].forEach((each) => each.kill(signal));
+      signalAll('SIGSTOP');
+      await apiServer.kill();
+      // Its cache is a memory of its own.
+      await startAgain(rig, apiServer, ['--watch-cache=false']);
+      await removeAgent(rig, agent('first'));
+      await makeAgents(rig, [agent('unseen')]);
+      await rig.post(collectionPath(AGENT_OBSERVATIONS, NAMESPACE), elsewhere);
+      expect(await answerToWatch(rig, before.resourceVersion)).toMatchObject({ type: 'ADDED' });
+      await compactEtcd(rig.control);
+      expect(await answerToWatch(rig, before.resourceVersion)).toMatchObject({
+        ...{ type: 'ERROR', object: { code: 410, reason: 'Expired' } },
+      });
+      const logged = rig.audit.all().length;
+      signalAll('SIGCONT');
+      const names = ['after-kill', 'elsewhere', 'unseen'];
+      await recover({ rig, operator, controlPlanes }, areAll({ rig, operator, controlPlanes }, names), [
+        'unseen',
+      ]);
+      // No watch went on: the list that a 410 asks for came in the place of each.
+      const lists = rig.audit
+        .all()
+        .slice(logged)
+        .filter(({ verb }) => verb === 'list')
+        .map(listed);
+      expect([...new Set(lists)].sort()).toEqual(LISTS);
+      // An object that did not change costs no write.
+      const after = await rig.observations();
+      const named = (all: AgentObservation[]) => all.find(({ metadata }) => metadata.name === 'after-kill');
+      expect(named(after)).toEqual(named(before.items));
+    },
+    90_000,
   );
 
   for (const [index, [name, faults]] of ROUNDS.entries())
@@ -161,6 +218,12 @@ const ROUNDS: [string, Record<keyof Troubled['ways'], Choice | 'hang'>][] = [
 });
 
 const agent = (name: string) => ({ namespace: NAMESPACE, name, pods: 1 });
+const elsewhere = {
+  apiVersion: 'platform.io/v1',
+  kind: 'AgentObservation',
+  metadata: { name: 'elsewhere' },
+  spec: { source: 'remote' },
+};
 const leads = async (operator: OperatorProcess) =>
   (await operator.metric('leader_election_master_status')) === 1;
 
@@ -182,20 +245,29 @@ async function started(
     rig.startOperator('operator', urls.operator),
     ...urls.others.map((url) => startControlPlane(rig, url)),
     makeAgents(rig, [agent('first')]),
-  ]).then((all) => all.slice(0, -1) as [OperatorProcess, ...string[]]);
+  ]).then((all) => all.slice(0, -1) as [OperatorProcess, ...ControlPlaneProcess[]]);
   await observed(rig, ['first']);
   return { operator, controlPlanes };
 }
 
-async function startControlPlane(rig: OperatorRig, url: string): Promise<string> {
+async function startControlPlane(rig: OperatorRig, apiServer: string): Promise<ControlPlaneProcess> {
   const [port = 0] = await freePorts(1);
-  const base = `http://127.0.0.1:${port}`;
-  await rig.processes.start('control-plane', `${base}/readyz`, {
+  const url = `http://127.0.0.1:${port}`;
+  const started = await rig.processes.start('control-plane', `${url}/readyz`, {
     PORT: String(port),
     STORE: 'kubernetes',
-    KUBECONFIG: await rig.kubeconfigOf('control-plane', url),
+    PLATFORM_ADMIN_KEY: ADMIN_KEY,
+    KUBECONFIG: await rig.kubeconfigOf('control-plane', apiServer),
   });
-  return base;
+  return { ...started, url };
+}
+
+async function startAgain(rig: OperatorRig, apiServer: ApiServerProcess, flags?: string[]): Promise<void> {
+  await apiServer.start(flags);
+  await until('the API server', async () => {
+    const answer = rig.client.send({ method: 'GET', path: collectionPath(AGENT_OBSERVATIONS) });
+    return (await answer.catch(() => null))?.ok === true;
+  });
 }
 
 const observed = (rig: OperatorRig, names: readonly string[]) =>
@@ -203,6 +275,39 @@ const observed = (rig: OperatorRig, names: readonly string[]) =>
     const found = (await rig.observations()).filter(isSettled).map(({ metadata }) => metadata.name);
     return names.every((name) => found.includes(name));
   });
+
+/** Who listed what. */
+function listed({ user, objectRef, requestURI }: AuditEntry): string {
+  const selector = new URL(requestURI, 'https://api').searchParams.get('labelSelector');
+  return [user.username.split(':').at(-1), objectRef?.resource, selector ?? ''].join(' ').trim();
+}
+
+/** The first thing that a watch of the observations from that version on is told. */
+async function answerToWatch(rig: OperatorRig, resourceVersion: string): Promise<unknown> {
+  const stream = await rig.client.stream({
+    method: 'GET',
+    path: collectionPath(AGENT_OBSERVATIONS),
+    query: { watch: true, resourceVersion, timeoutSeconds: 1 },
+  });
+  if (!stream.ok) throw new KubeError(stream);
+  for await (const event of jsonLines(stream.chunks)) return event;
+  return null;
+}
+
+/** Each observation and each control plane says that these agents are there, and no other. */
+async function areAll({ rig, controlPlanes }: Parts & { rig: OperatorRig }, names: readonly string[]) {
+  await until(`${names.join(', ')} and no other`, async () => {
+    const lists = [rig.observations().then((all) => all.map(({ metadata }) => metadata.name))];
+    for (const { url } of controlPlanes) lists.push(agentsOf(url));
+    return (await Promise.all(lists)).every((list) => sameJson([...list].sort(), names));
+  });
+}
+
+async function agentsOf(url: string): Promise<string[]> {
+  const headers = { 'x-admin-key': ADMIN_KEY };
+  const answer = await fetch(`${url}/api/v1/agents`, { headers, signal: AbortSignal.timeout(2_000) });
+  return answer.ok ? ((await answer.json()) as { agentName: string }[]).map((each) => each.agentName) : [];
+}
 
 const statusOf = async (url: string) => (await fetch(url, { signal: AbortSignal.timeout(2_000) })).status;
 
@@ -214,14 +319,14 @@ async function areUnready({ operator, controlPlanes }: Parts): Promise<void> {
     const said = await operator.readiness();
     return said?.status === 503 && said.detail === AWAY;
   });
-  for (const url of controlPlanes)
+  for (const { url } of controlPlanes)
     await until("a control plane's truth", async () => (await statusOf(`${url}/readyz`)) === 503);
   await areLive({ operator, controlPlanes });
 }
 
 async function areLive({ operator, controlPlanes }: Parts): Promise<void> {
   expect(await operator.isLive()).toBe(true);
-  for (const url of controlPlanes) expect(await statusOf(`${url}/livez`)).toBe(200);
+  for (const { url } of controlPlanes) expect(await statusOf(`${url}/livez`)).toBe(200);
 }
 
 /** From now on all is well: what was made is seen in time, by the processes that were there before. */
@@ -234,7 +339,7 @@ async function recover(
   await Promise.all([
     made.then(() => observed(rig, names)),
     until('readiness', async () => (await operator.readiness())?.status === 200),
-    ...controlPlanes.map((url) =>
+    ...controlPlanes.map(({ url }) =>
       until("a control plane's readiness", async () => (await statusOf(`${url}/readyz`)) === 200),
     ),
   ]);

@@ -18,6 +18,7 @@ export interface AuditEntry {
   /** ISO 8601, when it was answered. */
   stageTimestamp: string;
   userAgent: string;
+  requestURI: string;
   user: { username: string };
   verb: string;
   /** None of a path that is no object's, such as /version. */

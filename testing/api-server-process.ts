@@ -9,8 +9,8 @@ import type { ControlPlane } from '../e2e/cluster/control.ts';
 export interface ApiServerProcess {
   /** Ends it at once; its store stays. */
   kill(): Promise<void>;
-  /** Starts it again as it was, at the same address; the control plane's `close` ends the new process too. */
-  start(): Promise<void>;
+  /** Starts it again as it was, at the same address; the control plane's `close` ends the new process too. `more`: further flags. */
+  start(more?: readonly string[]): Promise<void>;
 }
 
 export async function apiServerOf(control: ControlPlane): Promise<ApiServerProcess> {
@@ -23,9 +23,9 @@ export async function apiServerOf(control: ControlPlane): Promise<ApiServerProce
       process.kill(pid, 'SIGKILL');
       while (isThere(pid)) await sleep(10);
     },
-    async start() {
+    async start(more = []) {
       const log = openSync(join(folder, 'kube-apiserver.log'), 'a');
-      const child = spawn(command, args, { detached: true, stdio: ['ignore', log, log] });
+      const child = spawn(command, [...args, ...more], { detached: true, stdio: ['ignore', log, log] });
       closeSync(log);
       child.unref();
       pid = child.pid ?? NaN;

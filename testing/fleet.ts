@@ -1,7 +1,7 @@
 import { contextOf } from '../core/observation/context-of.ts';
 import type { AgentObservation, InstanceStatus, ObservationStatus } from '../core/observation/observation.ts';
 import { statusOf } from '../core/observation/status-of.ts';
-import { listObjects } from '../kube/objects.ts';
+import { expectOk, listObjects } from '../kube/objects.ts';
 import { AGENT_OBSERVATIONS, PODS } from '../kube/resources.ts';
 import { createStatusWriter } from '../kube/status-writer.ts';
 import { createSlots } from '../kube/slots.ts';
@@ -81,6 +81,21 @@ export async function makeAgents(
       }
     }),
   );
+}
+
+/** Takes away all that was made for an agent. */
+export async function removeAgent(
+  rig: OperatorRig,
+  { namespace, name, pods }: { namespace: string; name: string; pods: number },
+): Promise<void> {
+  const apps = `/apis/apps/v1/namespaces/${namespace}`;
+  const podNames = Array.from({ length: pods }, (_, index) => `${name}-1-${index}`);
+  for (const path of [
+    `${apps}/deployments/${name}`,
+    `${apps}/replicasets/${name}-1`,
+    ...podNames.map((pod) => `/api/v1/namespaces/${namespace}/pods/${pod}`),
+  ])
+    expectOk(await rig.client.send({ method: 'DELETE', path, body: { gracePeriodSeconds: 0 } }));
 }
 
 const owner = (kind: string, name: string, { metadata }: { metadata: { uid: string } }) => ({

@@ -12,6 +12,7 @@ function stored(resource: string, responseObject: unknown, more: Partial<AuditEn
     stage: 'ResponseComplete',
     stageTimestamp: '2026-01-01T00:00:00Z',
     userAgent: 'x',
+    requestURI: '/',
     user: { username: OPERATOR },
     verb: 'patch',
     objectRef: { resource, subresource: 'status' },

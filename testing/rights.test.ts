@@ -10,6 +10,7 @@ function entry(verb: string, objectRef: AuditEntry['objectRef'], username = ACCO
     stage: 'ResponseComplete',
     stageTimestamp: at,
     userAgent: 'x',
+    requestURI: '/',
     user: { username },
     verb,
     ...(objectRef && { objectRef }),
