@@ -1,10 +1,10 @@
 // Runs every suite of test-suites.ts, two at once where they leave room, shows the output of each in one piece with its time,
 // repeats at the end what failed, and ends with one line over all of them: `N passed, N failed`.
 // A check (lint, types, ...) counts as one; a Jest suite counts its tests. Nothing is skipped without a loud reason.
-import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { startGroup } from './process-group.ts';
 import { endOf, failuresOf, readResult, Turns } from './test-output.ts';
 import { inOrder, suitesOf } from './test-suites.ts';
 
@@ -18,54 +18,32 @@ const total = { passed: 0, failed: 0, skipped: 0 };
 /** Name of each failed suite, and what it said last. */
 const failures = [];
 const turns = new Turns((text) => process.stdout.write(text));
-const children = new Set();
+const groups = new Set();
 let isStopped = false;
 
 /** Exit code of a script that means: this machine cannot have what it brings, and the reason is printed. */
 const CANNOT_RUN = 3;
-/** Milliseconds for the last output of a process that has ended; a child that it left behind may hold its pipe. */
-const LAST_OUTPUT_MS = 2_000;
 /** Characters of a suite's output that are kept for the end. */
 const MAX_KEPT = 100_000;
 const COLOURS = process.stdout.isTTY ? { FORCE_COLOR: '1' } : {};
 
 /** Runs a command; resolves with its exit code and the end of its output, all of which `write` gets as it comes. */
-function run(command, write, timeoutMinutes = 40) {
-  return new Promise((resolve) => {
-    const child = spawn(command[0], command.slice(1), {
-      stdio: ['ignore', 'pipe', 'pipe'],
-      env: { ...process.env, E2E_RIGHTS, ...COLOURS },
-    });
-    children.add(child);
-    let output = '';
-    const take = (text) => {
-      output = (output + text).slice(-MAX_KEPT);
-      write(text);
-    };
-    for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', take);
-    // SIGTERM first: Jest's teardown ends the cluster and the children that its tests started.
-    const timers = [
-      setTimeout(() => {
-        take(`\nended after ${timeoutMinutes} minutes\n`);
-        child.kill('SIGTERM');
-      }, timeoutMinutes * 60_000),
-      setTimeout(() => child.kill('SIGKILL'), (timeoutMinutes + 1) * 60_000),
-    ];
-    const done = (code) => {
-      for (const timer of timers) clearTimeout(timer);
-      children.delete(child);
-      resolve({ code, output });
-    };
-    child.once('error', (error) => {
-      take(`${error.message}\n`);
-      done(127);
-    });
-    child.once('exit', (code, signal) => {
-      const result = signal === null ? code : 1;
-      timers.push(setTimeout(() => done(result), LAST_OUTPUT_MS));
-      child.once('close', () => done(result));
-    });
-  });
+async function run(command, write, timeoutMinutes = 40) {
+  let output = '';
+  const take = (text) => {
+    output = (output + text).slice(-MAX_KEPT);
+    write(text);
+  };
+  const group = startGroup(command, { env: { ...process.env, E2E_RIGHTS, ...COLOURS }, write: take });
+  groups.add(group);
+  const timer = setTimeout(() => {
+    take(`\nended after ${timeoutMinutes} minutes\n`);
+    group.end('SIGTERM');
+  }, timeoutMinutes * 60_000);
+  const code = await group.ended;
+  clearTimeout(timer);
+  groups.delete(group);
+  return { code, output };
 }
 
 function count(name, { passed = 0, failed = 0, skipped = 0 }, said = []) {
@@ -127,11 +105,11 @@ async function runSuite(suite) {
 
 for (const signal of ['SIGINT', 'SIGTERM'])
   process.on(signal, () => {
-    // The second one is from somebody who does not want to wait for the clean-up.
-    if (isStopped) process.exit(1);
+    // A second Ctrl-C is from somebody who does not want to wait. A second SIGTERM comes from make, which passes on its own.
+    if (isStopped && signal === 'SIGINT') for (const group of groups) group.end('SIGKILL');
+    else if (!isStopped) for (const group of groups) group.end(signal);
     isStopped = true;
     turns.flush();
-    for (const child of children) child.kill(signal);
   });
 
 const only = process.argv.find((argument) => argument.startsWith('--only='))?.slice('--only='.length);
