@@ -1,6 +1,7 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
-import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import { createServer as createTlsServer, Server as TlsServer } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+import { systemClock, type Clock } from './clock.ts';
 
 export interface Listener {
   readonly server: Server | TlsServer;
@@ -15,6 +16,8 @@ export interface ListenOptions {
   /** Address to bind; default 0.0.0.0. */
   host?: string;
   tls?: { cert: string; key: string };
+  /** Measures the time that requests in flight have; default: the system's. */
+  clock?: Clock;
 }
 
 /** Starts an HTTP or HTTPS server; rejects when the port cannot be bound. */
@@ -24,6 +27,7 @@ export async function listen(options: ListenOptions): Promise<Listener> {
     : createServer(options.handler);
   // Longer than the idle time-out of clients and balancers (the API server's is 90 s), so that the server never closes first.
   server.keepAliveTimeout = 120_000;
+  const end = endOf(server, options);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(options.port, options.host ?? '0.0.0.0', () => {
@@ -34,18 +38,53 @@ export async function listen(options: ListenOptions): Promise<Listener> {
   return {
     server,
     port: (server.address() as AddressInfo).port,
-    close: (graceMs = 10_000) => closeServer(server, graceMs),
+    close: (graceMs = 10_000) => end(graceMs),
   };
 }
 
-async function closeServer(server: Server | TlsServer, graceMs: number): Promise<void> {
-  const cut = setTimeout(() => server.closeAllConnections(), graceMs);
-  try {
-    await new Promise<void>((resolve) => {
-      server.close(() => resolve());
-      server.closeIdleConnections();
-    });
-  } finally {
-    clearTimeout(cut);
-  }
+/** Looking for connections that became idle while a server stops. */
+const IDLE_POLL_MS = 50;
+
+/**
+ * How this server, which does not listen yet, will end: it stops accepting, lets requests in flight finish for so many
+ * milliseconds, then cuts what is left and calls `onCut`.
+ */
+export function endOf(
+  server: Server | TlsServer,
+  { clock = systemClock, onCut }: { clock?: Clock; onCut?: () => void },
+): (graceMs: number) => Promise<void> {
+  closeOnlyWhatIsIdle(server);
+  return async (graceMs) => {
+    const idle = setInterval(() => server.closeIdleConnections(), IDLE_POLL_MS);
+    const ended = new AbortController();
+    const cut = (): void => {
+      server.closeAllConnections();
+      onCut?.();
+    };
+    clock.sleep(graceMs, ended.signal).then(cut, () => undefined);
+    try {
+      await new Promise<void>((resolve) => server.close(() => resolve()));
+    } finally {
+      clearInterval(idle);
+      ended.abort();
+    }
+  };
+}
+
+/**
+ * Node takes a connection for idle as soon as its answer is known, though a slow client has not been sent all of it, and
+ * looks so too when the server closes. While an answer is on its way no connection is closed; the next look is soon.
+ */
+function closeOnlyWhatIsIdle(server: Server | TlsServer): void {
+  const sockets = new Set<Socket>();
+  server.on(server instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) => {
+    // The same one again, where an upgrade is left alone.
+    if (sockets.has(socket)) return;
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  const closeIdle = server.closeIdleConnections.bind(server);
+  server.closeIdleConnections = () => {
+    if ([...sockets].every((socket) => socket.writableLength === 0)) closeIdle();
+  };
 }

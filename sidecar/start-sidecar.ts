@@ -46,6 +46,7 @@ export async function startSidecar(
     handler: createSidecarApp(context, () => heartbeats?.failures ?? 0),
     host: config.BIND_ADDRESS,
     port: config.CONTROL_PLANE_PORT,
+    clock,
   }).catch(async (error: unknown) => {
     context.stopping.abort();
     await proxy.close(0);

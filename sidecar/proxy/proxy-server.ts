@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { endOf } from '../../runtime/http-listener.ts';
 import { Exchange, type ProxyContext } from './exchange.ts';
 import { frame, lineOf } from './framing.ts';
 import { ignoreUpgrade, wantsWebSocket } from './ignore-upgrade.ts';
@@ -33,9 +34,6 @@ const SERVER_OPTIONS = {
   requireHostHeader: false,
 } as const;
 
-/** Looking for connections that became idle while the server stops. */
-const DRAIN_POLL_MS = 50;
-
 const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, TRACE';
 
 /** What is under way on one connection. */
@@ -50,6 +48,7 @@ export async function startProxyServer(
   const server = createServer(SERVER_OPTIONS);
   // Headers beyond the limit would be dropped without a word; their size is limited anyway.
   server.maxHeadersCount = 0;
+  const end = endOf(server, { onCut: () => upgrader.close() });
   const pipelineOf = createPipelines();
   takeRequests(server, pipelineOf, context);
   takeSockets(server, pipelineOf, upgrader);
@@ -63,7 +62,7 @@ export async function startProxyServer(
   return {
     port: (server.address() as AddressInfo).port,
     close: async (graceMs) => {
-      await drain(server, graceMs, () => upgrader.close());
+      await end(graceMs);
       await context.upstream.close();
     },
   };
@@ -157,21 +156,4 @@ function unreadable(code: string | undefined): { status: number; detail: string 
   if (code === 'HPE_HEADER_OVERFLOW') return { status: 431, detail: 'the headers are too large' };
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return { status: 408, detail: 'the head did not come in time' };
   return { status: 400, detail: 'the request is not valid HTTP/1.1' };
-}
-
-async function drain(server: Server, graceMs: number, cutUpgraded: () => void): Promise<void> {
-  const idle = setInterval(() => server.closeIdleConnections(), DRAIN_POLL_MS);
-  const cut = setTimeout(() => {
-    server.closeAllConnections();
-    cutUpgraded();
-  }, graceMs);
-  try {
-    await new Promise<void>((resolve) => {
-      server.close(() => resolve());
-      server.closeIdleConnections();
-    });
-  } finally {
-    clearInterval(idle);
-    clearTimeout(cut);
-  }
 }
