@@ -44,6 +44,18 @@ function recorder(logger: Logger = silentLogger): EventRecorder {
 
 const sent = () => server.requests.map(({ method, body }) => ({ method, body }));
 
+interface StoredSeries {
+  series: { count: number };
+  metadata: { annotations: Record<string, string> };
+}
+
+/** What is stored by the end, each name once. */
+function stored(): StoredSeries[] {
+  const posts = server.requests.filter(({ method }) => method === 'POST');
+  const names = new Set(posts.map(({ body }) => (body as { metadata: { name: string } }).metadata.name));
+  return [...names].map((name) => server.get(`${EVENTS}/${name}`) as unknown as StoredSeries);
+}
+
 describe('events', () => {
   test('say who reports what about which object', async () => {
     const events = recorder();
@@ -114,7 +126,7 @@ describe('events', () => {
   });
 
   test('of one occurrence are told once, whichever replica saw it, and another one is another', async () => {
-    const seen = { ...NOTE, occurrence: 'version 7' };
+    const seen = { ...NOTE, occurrence: 'u1/7' };
     const warnings: unknown[] = [];
     for (const replica of [recorder(), recorder({ ...silentLogger, warn: (...all) => warnings.push(all) })]) {
       replica.record(seen);
@@ -122,15 +134,69 @@ describe('events', () => {
       await replica.flush();
     }
     const restarted = recorder();
-    restarted.record({ ...NOTE, occurrence: 'version 8' });
+    restarted.record({ ...NOTE, occurrence: 'u1/8' });
     await restarted.flush();
-    const names = sent().map(({ body }) => (body as { metadata: { name: string } }).metadata.name);
-    expect(sent().map(({ method }) => method)).toEqual(['POST', 'POST', 'POST']);
-    expect(names[0]).toMatch(/^x\.[0-9a-f]{16}$/);
-    expect(names[1]).toBe(names[0]);
-    expect(names[2]).not.toBe(names[0]);
+    expect(sent().map(({ method }) => method)).toEqual(['POST', 'POST', 'GET', 'POST']);
+    expect(stored().map(({ metadata: { annotations } }) => annotations)).toEqual([
+      { 'platform.io/occurrences': 'u1/7' },
+      { 'platform.io/occurrences': 'u1/8' },
+    ]);
     expect(server.requests[0]?.body).not.toHaveProperty('occurrence');
     expect(warnings).toEqual([]);
+  });
+
+  test('of a series are counted in one Event, whichever replica saw them, and each of them once', async () => {
+    const seen = (version: number): EventNote => ({
+      ...NOTE,
+      occurrence: `u1/${version}`,
+      series: NOTE.note,
+    });
+    const first = recorder();
+    for (const version of [7, 8, 9]) first.record(seen(version));
+    await first.flush();
+    // It begins to lead, and tells what it saw in the last minute.
+    const next = recorder();
+    for (const version of [8, 9, 10]) next.record(seen(version));
+    await next.flush();
+    // Another one that tells at the same time: the API server refuses the count of the slower one.
+    server.fail({
+      when: ({ method }) => method === 'PATCH',
+      answer: { status: 409, body: { kind: 'Status', reason: 'Conflict', message: 'modified' } },
+    });
+    first.record(seen(11));
+    first.record(seen(11));
+    await first.flush();
+    expect(stored()).toEqual([
+      expect.objectContaining({
+        series: { count: 5, lastObservedTime: '2026-01-01T00:00:00.000000Z' },
+        metadata: expect.objectContaining({
+          annotations: { 'platform.io/occurrences': 'u1/7 u1/8 u1/9 u1/10 u1/11' },
+        }),
+      }),
+    ]);
+  });
+
+  test('of a series remember the last twenty occurrences', async () => {
+    const events = recorder();
+    for (let version = 1; version <= 25; version += 1)
+      events.record({ ...NOTE, occurrence: `u1/${version}`, series: NOTE.note });
+    await events.flush();
+    const [event] = stored();
+    expect(event?.series.count).toBe(25);
+    const occurrences = event?.metadata.annotations['platform.io/occurrences']?.split(' ') ?? [];
+    expect([occurrences.length, occurrences[0], occurrences.at(-1)]).toEqual([20, 'u1/6', 'u1/25']);
+  });
+
+  test('of a series that can never be stored are given up and logged', async () => {
+    const warnings: unknown[] = [];
+    const events = recorder({ ...silentLogger, warn: (_, fields) => warnings.push(fields) });
+    const exists = { status: 409, body: { kind: 'Status', reason: 'AlreadyExists', message: 'exists' } };
+    for (let attempt = 0; attempt < 10; attempt += 1)
+      server.fail({ when: ({ method }) => method === 'POST', answer: exists });
+    events.record({ ...NOTE, occurrence: 'u1/7', series: NOTE.note });
+    await events.flush();
+    expect(warnings).toEqual([{ reason: 'Healthy', error: expect.stringMatching(/comes and goes$/) }]);
+    expect(sent().filter(({ method }) => method === 'POST')).toHaveLength(5);
   });
 
   test('never fail the caller: what cannot be stored is logged', async () => {

@@ -1,9 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { describeError, type Logger } from '../runtime/logger.ts';
 import type { Clock } from '../runtime/clock.ts';
-import type { KubeClient } from './client.ts';
+import type { KubeAnswer, KubeClient } from './client.ts';
 import { microTime } from './lease.ts';
-import { expectOk } from './objects.ts';
+import { expectOk, listObjects } from './objects.ts';
 import { collectionPath, objectPath, type Resource } from './resources.ts';
 import type { ObjectMeta, ObjectReference } from './types.ts';
 
@@ -18,10 +18,12 @@ export interface EventNote {
   /** A sentence; cut at 1,024 characters, the API server's limit. */
   note: string;
   /**
-   * What names this very occurrence, the same in every replica and after a restart, such as the version of the object
-   * in which it was seen: an Event of it that is stored already is not told again. Absent: each record is one of its own.
+   * What names this very occurrence, the same in every replica and after a restart and without white space, such as the
+   * version of the object in which it was seen: it is told once, whoever saw it. Absent: each record is one of its own.
    */
   occurrence?: string;
+  /** What occurrences share that are one Event, which counts them. Absent: each occurrence is an Event of its own. */
+  series?: string;
 }
 
 export interface EventRecorder {
@@ -56,6 +58,14 @@ export const EVENTS: Resource<StoredEvent> = {
   plural: 'events',
   kind: 'Event',
 };
+/**
+ * The occurrences that an Event has told, in its annotations: whoever begins to lead tells what was seen in the last minute,
+ * and reads there what was told before. As many as are kept last far longer than that.
+ */
+const OCCURRENCES = 'platform.io/occurrences';
+const OCCURRENCES_KEPT = 20;
+/** Two replicas may tell at once while the lead changes, and an Event may expire between two requests. */
+const ATTEMPTS = 5;
 /** The same event inside this time raises the count of the first one. */
 const SERIES_MS = 600_000;
 const REMEMBERED = 1_000;
@@ -69,8 +79,6 @@ interface Series {
   name: string;
   count: number;
   untilMs: number;
-  /** The last one. */
-  occurrence?: string | undefined;
 }
 
 export function createEventRecorder(options: EventRecorderOptions): EventRecorder {
@@ -80,6 +88,8 @@ export function createEventRecorder(options: EventRecorderOptions): EventRecorde
 class Recorder implements EventRecorder {
   readonly #options: EventRecorderOptions;
   readonly #series = new Map<string, Series>();
+  /** Occurrences that this process need not tell again. */
+  readonly #told = new Set<string>();
   /** One after the other, so that a repetition never overtakes its first. */
   #last = Promise.resolve();
   #waiting = 0;
@@ -102,73 +112,121 @@ class Recorder implements EventRecorder {
   }
 
   async #store(note: EventNote): Promise<void> {
-    const { clock, logger } = this.#options;
-    const { uid, namespace, name } = note.regarding;
-    const key = [uid, namespace, name, note.type, note.reason, note.note].join('\0');
-    const known = this.#series.get(key);
-    if (known !== undefined && note.occurrence !== undefined && known.occurrence === note.occurrence) {
-      this.#waiting -= 1;
-      return;
-    }
-    this.#series.delete(key);
+    const { occurrence, series = occurrence, ...about } = note;
     try {
-      const repeated =
-        known && clock.monotonicMs() < known.untilMs ? await this.#repeat(known, namespace) : null;
-      this.#remember(key, { ...(repeated ?? (await this.#create(note))), occurrence: note.occurrence });
+      if (occurrence === undefined || series === undefined) await this.#record(about);
+      else await this.#tell(about, occurrence, series);
     } catch (error) {
-      logger.warn('event is not stored', { reason: note.reason, error: describeError(error) });
+      this.#options.logger.warn('event is not stored', { reason: note.reason, error: describeError(error) });
     } finally {
       this.#waiting -= 1;
     }
   }
 
-  async #create(note: EventNote): Promise<Series> {
-    const { client, controller, instance, clock } = this.#options;
-    const { occurrence, ...told } = note;
+  /** Once, and once more in the count for each occurrence of the series that is not told yet. */
+  async #tell(note: EventNote, occurrence: string, series: string): Promise<void> {
+    const name = nameOf(note, digestOf(note, series));
+    const told = `${name} ${occurrence}`;
+    if (this.#told.has(told)) return;
+    for (let attempt = 1; !(await this.#isTold(note, name, occurrence)); attempt += 1)
+      if (attempt === ATTEMPTS) throw new Error(`Event ${name} comes and goes`);
+    this.#told.add(told);
+    forgetOldest(this.#told);
+  }
+
+  /** False: somebody else wrote the Event meanwhile, or it expired. */
+  async #isTold(note: EventNote, name: string, occurrence: string): Promise<boolean> {
     const { namespace } = note.regarding;
-    const suffix = occurrence === undefined ? randomBytes(8).toString('hex') : digestOf(note);
-    const name = `${note.regarding.name.slice(0, 200)}.${suffix}`;
+    const created = await this.#post(note, { name, namespace, annotations: { [OCCURRENCES]: occurrence } });
+    if (created.ok) return true;
+    if (created.reason !== 'AlreadyExists') expectOk(created);
+    const selection = { namespace, fieldSelector: `metadata.name=${name}` };
+    const { items } = await listObjects(this.#options.client, EVENTS, selection);
+    if (items[0] === undefined) return false;
+    const before = items[0].metadata.annotations?.[OCCURRENCES]?.split(' ') ?? [];
+    if (before.includes(occurrence)) return true;
+    const counted = await this.#count(items[0], [...before, occurrence]);
+    if (!counted.ok && counted.status !== 404 && counted.status !== 409) expectOk(counted);
+    return counted.ok;
+  }
+
+  #count({ metadata, series }: StoredEvent, occurrences: readonly string[]): Promise<KubeAnswer<unknown>> {
+    const { name, resourceVersion } = metadata;
+    const annotations = { [OCCURRENCES]: occurrences.slice(-OCCURRENCES_KEPT).join(' ') };
+    return this.#patch(metadata, {
+      metadata: { name, resourceVersion, annotations },
+      series: this.#seriesOf((series?.count ?? 1) + 1),
+    });
+  }
+
+  /** A note without an occurrence: the same one again inside ten minutes raises the count. */
+  async #record(note: EventNote): Promise<void> {
+    const { clock } = this.#options;
+    const { uid, namespace, name } = note.regarding;
+    const key = [uid, namespace, name, note.type, note.reason, note.note].join('\0');
+    const known = this.#series.get(key);
+    this.#series.delete(key);
+    const repeated =
+      known && clock.monotonicMs() < known.untilMs ? await this.#repeat(known, namespace) : null;
+    this.#series.set(key, repeated ?? (await this.#create(note)));
+    forgetOldest(this.#series);
+  }
+
+  async #create(note: EventNote): Promise<Series> {
+    const name = nameOf(note, randomBytes(8).toString('hex'));
+    expectOk(await this.#post(note, { name, namespace: note.regarding.namespace }));
+    return { name, count: 1, untilMs: this.#options.clock.monotonicMs() + SERIES_MS };
+  }
+
+  #post(note: EventNote, metadata: ObjectMeta & { namespace: string }): Promise<KubeAnswer<unknown>> {
+    const { client, controller, instance, clock } = this.#options;
     const body = {
       apiVersion: 'events.k8s.io/v1',
       kind: 'Event',
-      metadata: { name, namespace },
+      metadata,
       eventTime: microTime(clock.now()),
       reportingController: controller,
       reportingInstance: instance.slice(0, 128),
-      ...told,
+      ...note,
       note: note.note.slice(0, 1_024),
     };
-    const answer = await client.send({ method: 'POST', path: collectionPath(EVENTS, namespace), body });
-    const isTold = !answer.ok && answer.reason === 'AlreadyExists' && occurrence !== undefined;
-    if (!isTold) expectOk(answer);
-    return { name, count: 1, untilMs: clock.monotonicMs() + SERIES_MS };
+    return client.send({ method: 'POST', path: collectionPath(EVENTS, metadata.namespace), body });
+  }
+
+  #patch({ namespace = '', name }: ObjectMeta, body: object): Promise<KubeAnswer<unknown>> {
+    return this.#options.client.send({
+      method: 'PATCH',
+      path: objectPath(EVENTS, { namespace, name }),
+      contentType: 'application/merge-patch+json',
+      body,
+    });
+  }
+
+  #seriesOf(count: number): StoredEvent['series'] {
+    return { count, lastObservedTime: microTime(this.#options.clock.now()) };
   }
 
   /** Null: the first event is gone meanwhile. */
   async #repeat(known: Series, namespace: string): Promise<Series | null> {
-    const { client, clock } = this.#options;
     const count = known.count + 1;
-    const answer = await client.send({
-      method: 'PATCH',
-      path: objectPath(EVENTS, { namespace, name: known.name }),
-      contentType: 'application/merge-patch+json',
-      body: { series: { count, lastObservedTime: microTime(clock.now()) } },
-    });
+    const answer = await this.#patch({ namespace, name: known.name }, { series: this.#seriesOf(count) });
     if (!answer.ok && answer.status === 404) return null;
     expectOk(answer);
-    return { name: known.name, count, untilMs: clock.monotonicMs() + SERIES_MS };
-  }
-
-  #remember(key: string, series: Series): void {
-    this.#series.set(key, series);
-    // A Map keeps the order of insertion, so the first key is the oldest.
-    const oldest = this.#series.keys().next().value;
-    if (this.#series.size > REMEMBERED && oldest !== undefined) this.#series.delete(oldest);
+    return { name: known.name, count, untilMs: this.#options.clock.monotonicMs() + SERIES_MS };
   }
 }
 
-/** As long as a random suffix, and the same for the same occurrence. */
-function digestOf({ regarding, reason, occurrence = '' }: EventNote): string {
-  const text = [regarding.uid ?? '', regarding.kind, reason, occurrence].join('\0');
+/** A Map and a Set keep the order of insertion, so the first is the oldest. */
+function forgetOldest(remembered: Map<string, unknown> | Set<string>): void {
+  const [oldest] = remembered.keys();
+  if (remembered.size > REMEMBERED && oldest !== undefined) remembered.delete(oldest);
+}
+
+const nameOf = ({ regarding }: EventNote, suffix: string): string =>
+  `${regarding.name.slice(0, 200)}.${suffix}`;
+
+/** As long as a random suffix, and the same for the same series in every replica. */
+function digestOf({ regarding, type, reason }: EventNote, series: string): string {
+  const text = [regarding.uid ?? '', regarding.kind, type, reason, series].join('\0');
   return createHash('sha256').update(text).digest('hex').slice(0, 16);
 }

@@ -27,6 +27,8 @@ export interface FakeApiServer {
   watches(): ServerResponse[];
   /** Sends a line to every watch. */
   say(event: unknown): void;
+  /** Away: every connection is cut, the new ones at once. It comes back, on the same port, as it was. */
+  away(isAway: boolean): void;
   /** Versions before this one are 410 from now on. */
   forget(): void;
   close(): Promise<void>;
@@ -36,7 +38,7 @@ export interface FakeApiServer {
  * The API server's protocol for any collection path, with faults that a real one shows rarely: paged lists, watches,
  * optimistic locking on PUT and merge patch. Objects are kept by `<collection path>/<name>`.
  */
-export async function startFakeApiServer(port = 0): Promise<FakeApiServer> {
+export async function startFakeApiServer(): Promise<FakeApiServer> {
   const objects = new Map<string, FakeObject>();
   const watches = new Map<ServerResponse, string>();
   const history: { version: number; path: string; event: unknown }[] = [];
@@ -59,8 +61,10 @@ export async function startFakeApiServer(port = 0): Promise<FakeApiServer> {
   }
 
   function list(url: URL, response: ServerResponse): void {
+    const name = /^metadata\.name=(.*)$/.exec(url.searchParams.get('fieldSelector') ?? '')?.[1];
     const items = [...objects]
       .filter(([key]) => covers(url.pathname, key.slice(0, key.lastIndexOf('/'))))
+      .filter(([key]) => name === undefined || key.endsWith(`/${name}`))
       .map(([, object]) => object);
     const from = Number(url.searchParams.get('continue') ?? 0);
     const to = from + Number(url.searchParams.get('limit') ?? items.length);
@@ -140,7 +144,9 @@ export async function startFakeApiServer(port = 0): Promise<FakeApiServer> {
       else sendStatus(response, 404, 'NotFound', 'not found');
     })();
   });
-  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  let isAway = false;
+  server.on('connection', (socket) => void (isAway && socket.destroy()));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const bound = (server.address() as AddressInfo).port;
   return {
     access: {
@@ -159,6 +165,10 @@ export async function startFakeApiServer(port = 0): Promise<FakeApiServer> {
     watches: () => [...watches.keys()],
     say: (event) => {
       for (const watch of watches.keys()) watch.write(JSON.stringify(event) + '\n');
+    },
+    away: (is) => {
+      isAway = is;
+      if (isAway) server.closeAllConnections();
     },
     forget: () => void ((oldest = version + 1), (version += 1)),
     close: () =>

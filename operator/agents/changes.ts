@@ -7,7 +7,11 @@ export function notesOf(before: AgentObservation, after: AgentObservation): Even
     .filter((note) => note !== null)
     .flatMap((note) => [note, ...ownerNotes(after, { ...note, reason: `Agent${note.reason}` })]);
   const occurrence = `${after.metadata.uid}/${after.metadata.resourceVersion}`;
-  return [...ofBoth, ...injectionNotes(before, after)].map((note) => ({ ...note, occurrence }));
+  return [...ofBoth, ...injectionNotes(before, after)].map((note) => ({
+    ...note,
+    occurrence,
+    series: note.note,
+  }));
 }
 
 type Told = Pick<Condition, 'status' | 'message'>;

@@ -74,11 +74,11 @@ const change = {
   object: observationOf('Unknown', '8'),
 };
 
-const told = () => server.requests.filter(({ method }) => method === 'POST').length;
+const posts = () => server.requests.filter(({ method }) => method === 'POST');
+const told = () => posts().length;
 const stored = () =>
-  new Set(
-    server.requests.map(({ body }) => (body as { metadata: { name: string } } | undefined)?.metadata.name),
-  ).size;
+  new Set(posts().map(({ body }) => (body as { metadata: { name: string } }).metadata.name)).size;
+const counted = () => server.requests.filter(({ method }) => method === 'PATCH').length;
 
 async function lead(
   { controller, events }: ReturnType<typeof replica>,
@@ -108,7 +108,24 @@ describe('a change that two replicas see', () => {
     await lead(first, () => first.controller.observationChanged(change));
     nowMs = 20_000;
     await lead(next);
-    expect([told(), stored()]).toEqual([2, 1]);
+    expect([told(), stored(), counted()]).toEqual([2, 1, 0]);
+  });
+
+  test('is counted once when it happens again and the next leader cannot know that it was counted', async () => {
+    const again = {
+      ...change,
+      before: observationOf('Healthy', '9'),
+      object: observationOf('Unknown', '10'),
+    };
+    const [first, next] = [replica(), replica()];
+    for (const each of [change, again]) next.controller.observationChanged(each);
+    await lead(first, () => {
+      for (const each of [change, again]) first.controller.observationChanged(each);
+    });
+    expect([stored(), counted()]).toEqual([1, 1]);
+    nowMs = 20_000;
+    await lead(next);
+    expect([stored(), counted()]).toEqual([1, 1]);
   });
 
   test('is told by the next leader when the first one died before it could', async () => {
