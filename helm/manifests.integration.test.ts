@@ -1,38 +1,25 @@
 // What the chart makes of its options, judged by what others go by: Helm's linter, the schemas of two versions of
-// Kubernetes, and a linter of manifests.
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+// Kubernetes, and a linter of manifests; scripts/lint-chart.ts asks another one.
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { whyNoControlPlane } from '../e2e/cluster/control.ts';
 import { run } from '../e2e/cluster/run.ts';
 import { CHART_OPTIONS } from '../testing/chart-options.ts';
 import { clusterBinary } from '../testing/cluster-binary.ts';
 import { KubernetesSchemas } from '../testing/kubernetes-schemas.ts';
-import { CHART, renderWith, template, type ChartObject } from '../testing/rendered-chart.ts';
+import { CHART, objectsOf, render, templateOf, type ChartObject } from '../testing/rendered-chart.ts';
 
 /** The oldest version that the chart is for, and the one that the tests run. */
 const VERSIONS = ['1.33', '1.36'];
 const OPTIONS = Object.entries(CHART_OPTIONS);
 
 (whyNoControlPlane() ? describe.skip : describe)('the manifests with', () => {
-  let folder: string;
-
-  beforeAll(() => {
-    folder = mkdtempSync(join(tmpdir(), 'chart-manifests-'));
-  });
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
-
-  const valuesFile = (values: object): string => {
-    const path = join(folder, 'values.json');
-    writeFileSync(path, JSON.stringify(values));
-    return path;
-  };
-
   test.each(OPTIONS)('%s: helm lint --strict says nothing', async (_what, values) => {
-    const lint = [clusterBinary('helm'), 'lint', '--strict', '--quiet', CHART, '-f', valuesFile(values)];
-    expect(await run([...lint, '-n', 'platform-system'])).toMatchObject({ code: 0, stdout: '', stderr: '' });
+    const lint = [clusterBinary('helm'), 'lint', '--strict', '--quiet', CHART, '-f', '-'];
+    const said = await run([...lint, '-n', 'platform-system'], { input: JSON.stringify(values) });
+    expect(said).toMatchObject({ code: 0, stdout: '', stderr: '' });
   });
 
   describe.each(VERSIONS)('the schemas of Kubernetes %s', (minor) => {
@@ -42,7 +29,7 @@ const OPTIONS = Object.entries(CHART_OPTIONS);
     });
 
     test.each(OPTIONS)('know every member of %s', async (_what, values) => {
-      const objects = await renderWith('-f', valuesFile(values), '--kube-version', `${minor}.0`);
+      const objects = objectsOf(await templateOf(values, '--kube-version', `${minor}.0`));
       expect(objects.length).toBeGreaterThan(20);
       expect(
         objects
@@ -56,7 +43,7 @@ const OPTIONS = Object.entries(CHART_OPTIONS);
       ['a wrong type', ({ spec }) => (spec['replicas'] = 'two'), '/spec/replicas must be integer'],
       ['a member that is missing', ({ spec }) => delete spec['selector'], "required property 'selector'"],
     ])('would refuse %s', async (_what, breakIt, words) => {
-      const [deployment] = (await renderWith<Deployment>()).filter(({ kind }) => kind === 'Deployment');
+      const [deployment] = (await render<Deployment>()).filter(({ kind }) => kind === 'Deployment');
       if (!deployment) throw new Error('no Deployment');
       expect(schemas.problems(deployment)).toEqual([]);
       breakIt(deployment);
@@ -65,7 +52,7 @@ const OPTIONS = Object.entries(CHART_OPTIONS);
   });
 
   test.each(OPTIONS)('%s: kube-score finds nothing that has no reason', async (what, values) => {
-    const { stdout: manifests } = await template('-f', valuesFile(values));
+    const { stdout: manifests } = await templateOf(values);
     const { always, byDefault } = exceptions();
     const checks = { ...always, ...(what === 'every option on' ? {} : byDefault) };
     const ignored = Object.keys(checks).flatMap((check) => ['--ignore-test', check]);

@@ -56,6 +56,14 @@ export const SUITES: readonly Suite[] = [
     after: ['build', 'cluster binaries'],
     needsCluster: true,
   },
+  {
+    name: 'kube-linter',
+    group: 'integration',
+    command: ['node', 'scripts/lint-chart.ts'],
+    // For helm.
+    after: ['cluster binaries'],
+    maySkip: true,
+  },
   { name: 'unit', group: 'unit', jest: jest('unit', '--maxWorkers=3'), load: 2 },
   // Each file has a cluster of its own and mostly waits for it.
   {

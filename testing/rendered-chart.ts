@@ -21,20 +21,26 @@ export interface ChartObject {
 
 /** `helm template` of the chart, with more arguments. */
 export function template(...args: string[]): Promise<RunResult> {
-  return run([
-    ...[clusterBinary('helm'), 'template', 'agent-compliance', CHART, '-n', RELEASE_NAMESPACE],
-    ...['--kube-version', '1.36.0', ...args],
-  ]);
+  return run(command(args));
 }
+
+/** As `template`, with a file of these values. */
+export function templateOf(values: object, ...args: string[]): Promise<RunResult> {
+  return run(command(['-f', '-', ...args]), { input: JSON.stringify(values) });
+}
+
+const command = (args: readonly string[]): string[] => [
+  ...[clusterBinary('helm'), 'template', 'agent-compliance', CHART, '-n', RELEASE_NAMESPACE],
+  ...['--kube-version', '1.36.0', ...args],
+];
 
 /** The objects that the chart makes of these values, each as `--set` takes it. Throws what Helm says. */
 export async function render<T extends ChartObject = ChartObject>(...set: string[]): Promise<T[]> {
-  return renderWith(...set.flatMap((value) => ['--set', value]));
+  return objectsOf(await template(...set.flatMap((value) => ['--set', value])));
 }
 
-/** As `render`, with any arguments of `helm template`. */
-export async function renderWith<T extends ChartObject = ChartObject>(...args: string[]): Promise<T[]> {
-  const { stdout, stderr, code } = await template(...args);
+/** The objects that were rendered. Throws what Helm says. */
+export function objectsOf<T extends ChartObject = ChartObject>({ code, stdout, stderr }: RunResult): T[] {
   if (code !== 0) throw new Error(stderr);
   return parseAllDocuments(stdout)
     .map((document) => document.toJS() as T | null)

@@ -10,6 +10,8 @@ set -euo pipefail
 
 CONTROL="etcd kube-apiserver kubectl opa helm kube-controller-manager kube-scheduler actionlint cyclonedx schemas kube-score"
 ALL="$CONTROL kubelet kube-proxy containerd containerd-shim-runc-v2 ctr cni runc coredns kwok"
+# Built only by name, since not every proxy of Go modules has it: exit 3, with the reason, where it cannot be had.
+OPTIONAL="kube-linter"
 if [ -n "${E2E_KUBECONFIG:-}" ]; then
   ONLY=${ONLY:-$CONTROL}
   if ! command -v go >/dev/null; then
@@ -33,7 +35,7 @@ flock 9
 
 want() { [[ " $ONLY " == *" $1 "* ]]; }
 for name in $ONLY; do
-  [[ " $ALL " == *" $name "* ]] || { echo "build.sh: unknown binary '$name'; known: $ALL" >&2; exit 2; }
+  [[ " $ALL $OPTIONAL " == *" $name "* ]] || { echo "build.sh: unknown binary '$name'; known: $ALL $OPTIONAL" >&2; exit 2; }
 done
 
 # built BINARY VERSION - is this version there already?
@@ -182,6 +184,17 @@ if want schemas && ! built schemas "$SCHEMAS_VERSIONS"; then
 fi
 want kube-score && compile kube-score "$KUBE_SCORE_VERSION" "$(module kube-score github.com/zegl/kube-score "$KUBE_SCORE_VERSION")" \
   github.com/zegl/kube-score/cmd/kube-score
+
+if want kube-linter && ! built kube-linter "$KUBE_LINTER_VERSION"; then
+  dir=$(module kube-linter golang.stackrox.io/kube-linter "$KUBE_LINTER_VERSION")
+  # Fetches it with all that it is made of, and builds nothing yet.
+  if ! said=$(cd "$dir" && go list -mod=mod -deps golang.stackrox.io/kube-linter/cmd/kube-linter 2>&1 >/dev/null); then
+    echo "kube-linter $KUBE_LINTER_VERSION cannot be had here: ${said##*$'\n'}" >&2
+    exit 3
+  fi
+  compile kube-linter "$KUBE_LINTER_VERSION" "$dir" golang.stackrox.io/kube-linter/cmd/kube-linter "" \
+    "-X golang.stackrox.io/kube-linter/internal/version.version=$KUBE_LINTER_VERSION"
+fi
 
 CONTAINERD_MODULE=github.com/containerd/containerd/v2
 for binary in containerd containerd-shim-runc-v2 ctr; do
