@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 
 /** How long a client has to take or to say what is left, before its connection is cut. */
 const LINGER_MS = 5_000;
@@ -24,6 +25,20 @@ export function lingerOver(request: IncomingMessage): void {
   const cut = setTimeout(() => socket.destroy(), LINGER_MS).unref();
   request.once('close', () => clearTimeout(cut)).once('end', () => clearTimeout(cut));
   request.resume();
+}
+
+const lingering = new WeakSet<Duplex>();
+/** Whether `lingerOn` has this connection: what comes on it now is nobody's business. */
+export const isLingering = (socket: Duplex): boolean => lingering.has(socket);
+
+/**
+ * Of a connection whose last answer is written, what its client still says is read and dropped until it ends too, or for a
+ * while: a client that is cut while it speaks can lose the answer.
+ */
+export function lingerOn(socket: Duplex): void {
+  lingering.add(socket);
+  const cut = setTimeout(() => socket.destroy(), LINGER_MS).unref();
+  socket.once('close', () => clearTimeout(cut)).resume();
 }
 
 /** Ends the connection behind what was written of an answer that is not whole; its client sees that it is not. */

@@ -22,7 +22,7 @@ import {
 } from './headers.ts';
 import type { OutageLog } from './outage-log.ts';
 import type { Turn } from './pipeline.ts';
-import { answerProblem, writeProblem, type ProblemAnswer } from './problem-answer.ts';
+import { answerProblem, refuse, type ProblemAnswer } from './problem-answer.ts';
 import { bodyThatCame, RequestBody } from './request-body.ts';
 import { RestOfAnswer } from './rest-of-answer.ts';
 import {
@@ -308,7 +308,7 @@ export class Exchange implements UpstreamHandler, Source, Turn {
     if (this.#isBroken) return;
     this.#isBroken = true;
     if (request.complete) {
-      afterwards(response, (socket) => writeProblem(socket, problem));
+      afterwards(response, (socket) => refuse(socket, problem));
       return;
     }
     if (!response.headersSent) {

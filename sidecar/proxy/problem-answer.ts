@@ -1,5 +1,6 @@
 import { STATUS_CODES, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { lingerOn } from './connection-end.ts';
 
 export interface ProblemAnswer {
   status: number;
@@ -36,8 +37,18 @@ function headersOf(problem: ProblemAnswer, length: number): Record<string, strin
   };
 }
 
-/** The same on a bare socket, where there is no response object (CONNECT, upgrades, unparseable requests); ends the connection. Returns the number of body bytes. */
+/** The same on a bare socket, where there is no response object (CONNECT, upgrades); ends the connection. Returns the number of body bytes. */
 export function writeProblem(socket: Duplex, problem: ProblemAnswer): number {
+  return write(socket, problem, () => socket.destroy());
+}
+
+/** The same to a client in the middle of what cannot be read: it may still have a lot to say before it reads the answer. */
+export function refuse(socket: Duplex, problem: ProblemAnswer): void {
+  write(socket, problem, () => undefined);
+  lingerOn(socket);
+}
+
+function write(socket: Duplex, problem: ProblemAnswer, onWritten: () => void): number {
   if (!socket.writable) {
     socket.destroy();
     return 0;
@@ -46,6 +57,6 @@ export function writeProblem(socket: Duplex, problem: ProblemAnswer): number {
   const headers = { ...headersOf(problem, Buffer.byteLength(body)), Connection: 'close' };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   const statusLine = `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status] ?? 'Error'}\r\n`;
-  socket.end(`${statusLine}${lines.join('')}\r\n${body}`, () => socket.destroy());
+  socket.end(`${statusLine}${lines.join('')}\r\n${body}`, onWritten);
   return Buffer.byteLength(body);
 }

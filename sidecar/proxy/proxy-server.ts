@@ -2,11 +2,12 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { endOf } from '../../runtime/http-listener.ts';
+import { isLingering } from './connection-end.ts';
 import { Exchange, type ProxyContext } from './exchange.ts';
 import { frame, lineOf } from './framing.ts';
 import { ignoreUpgrade, wantsWebSocket } from './ignore-upgrade.ts';
 import { Pipeline } from './pipeline.ts';
-import { answerProblem, writeProblem } from './problem-answer.ts';
+import { answerProblem, refuse, writeProblem } from './problem-answer.ts';
 import { requestIdOf } from './request-id.ts';
 import { createUpgrader, type Upgrader } from './upgrade.ts';
 import type { UpstreamOptions } from './upstream.ts';
@@ -127,8 +128,9 @@ function takeSockets(server: Server, pipelineOf: PipelineOf, upgrader: Upgrader)
     const exchange = pipelineOf(socket as Socket).newest;
     // A client that ends in the middle of what it sends has left.
     const hasLeft = error.code === 'HPE_INVALID_EOF_STATE' && exchange !== undefined;
+    if (isLingering(socket) && error.code !== 'ECONNRESET') return;
     if (error.code === 'ECONNRESET' || hasLeft || !socket.writable) socket.destroy();
-    else if (exchange === undefined) writeProblem(socket, unreadable(error.code));
+    else if (exchange === undefined) refuse(socket, unreadable(error.code));
     else exchange?.breakOff(unreadable(error.code));
   });
 }

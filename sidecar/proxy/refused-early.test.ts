@@ -1,0 +1,52 @@
+import { connect } from 'node:net';
+import { afterEach, expect, test } from '@jest/globals';
+import { ask, startRig, until, type ProxyRig } from '../../testing/proxy-rig.ts';
+
+let rig: ProxyRig;
+afterEach(() => rig.close());
+
+/** Says these bytes and goes on with `more` megabytes, and reads nothing before all of it is away. */
+async function speakFirst(bytes: string, more: number): Promise<string> {
+  let text = '';
+  let isClosed = false;
+  const socket = connect(rig.port, '127.0.0.1').pause().setEncoding('latin1');
+  socket.on('error', () => undefined).on('close', () => (isClosed = true));
+  const write = (piece: string): Promise<void> =>
+    new Promise((resolve) => void socket.write(piece, () => resolve()));
+  await write(bytes);
+  for (let i = 0; i < more && !isClosed; i += 1) {
+    // The refusal has long been said.
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    await write('x'.repeat(1024 * 1024));
+  }
+  socket.on('data', (chunk: string) => (text += chunk)).resume();
+  await until(() => isClosed, 'the end of the connection');
+  return text;
+}
+
+test.each([
+  ['a head that is too large', `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(65_536)}`, '431'],
+  ['a head that is none', 'no HTTP at all\r\n', '400'],
+])('the answer to %s reaches a client that goes on speaking', async (_what, bytes, status) => {
+  rig = await startRig((_request, response) => void response.end('ok'));
+  const text = await speakFirst(bytes, 5);
+  expect(text).toMatch(new RegExp(`^HTTP/1\\.1 ${status} [^]*\\r\\n\\r\\n\\{.*\\}$`));
+  expect((await ask(rig.port)).status).toBe(200);
+});
+
+test('the answer to what follows a whole request on its connection reaches it too', async () => {
+  rig = await startRig((_request, response) => void response.end('ok'));
+  const text = await speakFirst('GET / HTTP/1.1\r\nHost: a\r\n\r\nno HTTP at all\r\n', 5);
+  expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 400']);
+});
+
+test('a client that neither leaves nor reads is cut off after five seconds', async () => {
+  rig = await startRig((_request, response) => void response.end('ok'));
+  let isClosed = false;
+  const socket = connect({ port: rig.port, host: '127.0.0.1', allowHalfOpen: true }).resume();
+  socket.on('error', () => undefined).on('close', () => (isClosed = true));
+  socket.write('no HTTP at all\r\n');
+  const talk = setInterval(() => socket.write('x'), 100);
+  await until(() => isClosed, 'the cut');
+  clearInterval(talk);
+});
