@@ -85,8 +85,7 @@ describe('the operator', () => {
     await until(async () => (await get('/readyz')).status === 200);
     const path = '/apis/coordination.k8s.io/v1/namespaces/system/leases/platform-operator';
     await until(() => server.get(path) !== undefined);
-    const port = Number(new URL(server.access.server).port);
-    await server.close();
+    server.away(true);
     // Each informer notices for itself, one after the other.
     await until(async () => {
       const { status, body } = await get('/readyz');
@@ -97,7 +96,7 @@ describe('the operator', () => {
       );
     });
     expect((await get('/livez')).status).toBe(200);
-    server = await startFakeApiServer(port);
+    server.away(false);
     await until(async () => (await get('/readyz')).status === 200);
   });
 

@@ -6,8 +6,8 @@ export class SteppingClock implements Clock {
   #nowMs: number;
   #sleeping: { dueMs: number; wake: () => void }[] = [];
 
-  /** `loops`: how many loops sleep on this clock when nothing is at work. */
-  constructor(start: string, loops: number) {
+  /** `loops`: how many loops sleep on this clock when nothing is at work; 0: time passes whoever is at work. */
+  constructor(start: string, loops = 0) {
     this.#loops = loops;
     this.#nowMs = Date.parse(start);
   }
@@ -40,6 +40,11 @@ export class SteppingClock implements Clock {
       signal?.addEventListener('abort', abort, { once: true });
       this.#sleeping.push(sleeper);
     });
+  }
+
+  /** How long each of those that sleep has left, in milliseconds, the shortest first. */
+  left(): number[] {
+    return this.#sleeping.map(({ dueMs }) => dueMs - this.#nowMs).sort((a, b) => a - b);
   }
 
   /** Lets `ms` milliseconds pass in steps of a second; time stands still while one of the loops is at work. */

@@ -8,23 +8,24 @@ import { silentLogger } from '../../../runtime/logger.ts';
 import { createMetrics, type Metrics } from '../../../runtime/metrics.ts';
 import { startFakeApiServer, type FakeApiServer, type Fault } from '../../../testing/fake-api-server.ts';
 import { aHeartbeat } from '../../../testing/heartbeat.ts';
+import { SteppingClock } from '../../../testing/stepping-clock.ts';
 import type { HeartbeatOutcome, Store } from '../store.ts';
 import { createKubernetesStore } from './kubernetes-store.ts';
 
 const COLLECTION = '/apis/platform.io/v1/namespaces/team/agentobservations';
 const KEY = { namespace: 'team', name: 'shop' };
 const T0 = Date.parse('2026-03-01T10:00:00.000Z');
+const CLOSE_MS = 3_000;
 
 let server: FakeApiServer;
 let client: KubeClient;
 let store: Store;
 let metrics: Metrics;
 let log: string[];
-/** By how much durations run ahead, in milliseconds. */
-let aheadMs: number;
+let clock: SteppingClock;
 
 beforeEach(async () => {
-  aheadMs = 0;
+  clock = new SteppingClock(new Date(T0).toISOString());
   server = await startFakeApiServer();
   server.put(COLLECTION, observation('shop'));
   await open();
@@ -49,14 +50,9 @@ async function open(): Promise<void> {
       warn: (message) => log.push(`warn: ${message}`),
       error: (message) => log.push(`error: ${message}`),
     },
-    // Durations are real unless a test skips some, the date is the tests'.
-    clock: {
-      now: () => new Date(T0),
-      monotonicMs: () => performance.now() + aheadMs,
-      sleep: (ms, signal) => delay(ms, undefined, signal ? { signal, ref: false } : { ref: false }),
-    },
+    clock,
     rateLimitSeconds: 0,
-    closeMs: 3_000,
+    closeMs: CLOSE_MS,
   });
   await store.start(new AbortController().signal);
 }
@@ -71,13 +67,21 @@ function observation(name: string, status: ObservationStatus = { phase: 'Pending
   };
 }
 
-async function until(look: () => boolean): Promise<void> {
+/** Waits for what comes by itself; `stepMs`: time passes on the store's clock meanwhile, so much at a time. */
+async function until(look: () => boolean, stepMs = 0): Promise<void> {
   const end = performance.now() + 30_000;
   while (!look()) {
     if (performance.now() > end) throw new Error(`it did not come; ${JSON.stringify(stored())}`);
+    if (stepMs > 0) await clock.pass(stepMs);
     await delay(5);
   }
 }
+
+/** Waits for what comes when its time has come. */
+const inTime = (look: () => boolean): Promise<void> => until(look, 100);
+
+/** What must not happen gets a moment to happen. */
+const aMoment = (): Promise<void> => delay(50);
 
 const stored = (): ObservationStatus =>
   (server.get(`${COLLECTION}/shop`) as { status: ObservationStatus } | undefined)?.status ?? {
@@ -117,8 +121,10 @@ test('writes the first heartbeat at once, and those that change nothing of note 
   await until(isSettled);
   for (let seq = 2; seq <= 6; seq += 1) await beat(seq);
   expect((await store.find(KEY, new Date(T0)))?.status.tokens).toBe(6);
-  await delay(1_000);
+  await clock.pass(1_999);
+  await aMoment();
   expect([patches(), stored().tokens]).toEqual([1, 1]);
+  await clock.pass(1);
   await until(() => stored().tokens === 6);
   expect(patches()).toBe(2);
   expect(stored().instances).toMatchObject([{ name: 'shop-1', seq: 6 }]);
@@ -136,7 +142,7 @@ test('writes a change of note at once, with what was waiting', async () => {
 
 test('keeps what another writer has stored meanwhile', async () => {
   await beat(1);
-  await until(() => stored().score === 100);
+  await until(isSettled);
   const sender = { instance: 'shop-2', uid: 'u-2' };
   const other = mergeHeartbeat(stored(), aHeartbeat({ totals: { tokensToday: 40 } }), sender, new Date(T0));
   server.put(COLLECTION, observation('shop', other));
@@ -148,7 +154,7 @@ test('keeps what another writer has stored meanwhile', async () => {
 test('tries again on a conflict', async () => {
   server.fail({ when: isPatch, answer: { status: 409, body: { reason: 'Conflict', message: 'modified' } } });
   await beat(1);
-  await until(() => stored().score === 100);
+  await inTime(() => stored().score === 100);
   expect(patches()).toBe(2);
 });
 
@@ -164,7 +170,7 @@ test.each<[string, Fault['answer']]>([
   expect((await beat(2)).kind).toBe('accepted');
   expect((await store.find(KEY, new Date(T0)))?.status).toMatchObject({ phase: 'Healthy', tokens: 2 });
   expect(stored()).toEqual({ phase: 'Pending' });
-  await until(() => stored().tokens === 2);
+  await inTime(() => stored().tokens === 2);
   expect(log).toEqual(['warn: status cannot be written, and is tried again']);
 });
 
@@ -214,9 +220,14 @@ test('closes in its time when the API server hangs, and says what is lost', asyn
   server.fail({ when: isPatch, answer: 'hang' });
   await beat(1);
   await until(() => patches() === 1);
-  const began = performance.now();
-  await store.close();
-  expect(performance.now() - began).toBeLessThan(12_000);
+  let isClosed = false;
+  const closed = store.close().then(() => (isClosed = true));
+  await until(() => clock.left().includes(CLOSE_MS));
+  await clock.pass(CLOSE_MS - 1);
+  await aMoment();
+  expect(isClosed).toBe(false);
+  await clock.pass(1);
+  await closed;
   expect(log).toEqual(['warn: heartbeats are lost: the cluster takes no writes']);
 });
 
@@ -228,7 +239,11 @@ test.each<[string, Fault['answer']]>([
   await until(isSettled);
   await beat(2);
   server.fail({ when: isPatch, answer });
-  await store.close();
+  const closed = store.close();
+  // The second try, long before its time is over.
+  await until(() => (clock.left()[0] ?? Infinity) <= 500);
+  await clock.pass(500);
+  await closed;
   expect(stored()).toMatchObject({ tokens: 2, instances: [{ seq: 2 }] });
   expect(log).toEqual([]);
 });
@@ -242,7 +257,7 @@ test('holds one heartbeat of each process while nothing can be stored, and all w
   const plain = { totals: null, usage, startedAt: '2026-03-01T09:30:00.000Z' };
   for (let seq = 1; seq <= 10; seq += 1) await beat(seq, plain);
   expect(metrics.render()).toContain('\nplatform_control_plane_pending_heartbeats 11\n');
-  await until(isSettled);
+  await inTime(isSettled);
   // The process before left its total behind.
   expect(stored().tokens).toBe(50 + 10 * 5);
 });
@@ -254,12 +269,12 @@ test('refuses heartbeats while what it took waits for longer than a crash may lo
   const away = (): void => server.fail({ when: ({ method }) => isAway && method === 'PATCH', answer: 'cut' });
   for (let index = 0; index < 100; index += 1) away();
   expect((await beat(2)).kind).toBe('accepted');
-  aheadMs += 18_000;
+  await clock.pass(18_000);
   await expect(beat(3)).rejects.toMatchObject({ status: 503, headers: { 'retry-after': '10' } });
   // What was answered stays and is shown; what was refused is as if it had never come.
   expect((await store.find(KEY, new Date(T0)))?.status.tokens).toBe(2);
   isAway = false;
-  await until(() => stored().tokens === 2);
+  await inTime(() => stored().tokens === 2);
   // What is stored may be pending still: the answer is under way.
   await until(isSettled);
   expect((await beat(3)).kind).toBe('accepted');
@@ -273,7 +288,8 @@ test('forgets what is pending of an observation that is deleted', async () => {
   await until(isSettled);
   expect(await store.find(KEY, new Date(T0))).toBeNull();
   expect(await beat(3)).toEqual({ kind: 'unknown' });
-  await delay(2_100);
+  await clock.pass(2_100);
+  await aMoment();
   expect(patches()).toBe(1);
 });
 
@@ -292,7 +308,7 @@ test('writes what comes while a write is under way', async () => {
     await beat(seq);
     await delay(seq % 3);
   }
-  await until(isSettled);
+  await inTime(isSettled);
   expect(stored()).toMatchObject({ tokens: 20, instances: [{ seq: 20 }] });
 });
 
@@ -315,15 +331,13 @@ test('counts its writes by result and what is pending', async () => {
 test('starts without the API server, is not ready, and serves when it comes', async () => {
   await store.close();
   await client.close();
-  const { port } = new URL(server.access.server);
-  await server.close();
+  server.away(true);
   await open();
   expect(store.unready()).toBe('the AgentObservations are not read yet');
   await expect(store.list({ limit: 1, after: null }, new Date(T0))).rejects.toMatchObject({ status: 503 });
   await expect(beat(1)).rejects.toMatchObject({ status: 503 });
-  server = await startFakeApiServer(Number(port));
-  server.put(COLLECTION, observation('shop'));
-  await until(() => store.unready() === null);
+  server.away(false);
+  await inTime(() => store.unready() === null);
   expect((await beat(1)).kind).toBe('accepted');
   expect((await store.list({ limit: 1, after: null }, new Date(T0))).total).toBe(1);
 });
