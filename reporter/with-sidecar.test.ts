@@ -33,6 +33,7 @@ afterEach(async () => {
 /** The one request that the agent got, as the sidecar has it in its ring. */
 async function entry(): Promise<AuditEntry | undefined> {
   await reporter.events.flush();
+  await rig.settled();
   return (await rig.report<AuditEntry[]>('/audit')).find(({ path }) => path === '/chat');
 }
 
@@ -88,15 +89,19 @@ describe('an agent with a reporter behind the sidecar', () => {
   });
 
   test('tells what comes after the head, and what no header holds, by events of the same request', async () => {
+    let goOn = (): void => undefined;
     rig.agent.otherwise = (request, response) => {
       const behavior = reporter.behavior(request, response);
       behavior.guardrail('pii-detector');
       behavior.tool('検索');
       response.write('streams');
-      behavior.guardrail('toxicity-filter', { score: 0.9, blocked: true });
-      response.end();
+      goOn = () => {
+        behavior.guardrail('toxicity-filter', { score: 0.9, blocked: true });
+        response.end();
+      };
     };
     const response = await fetch(`${rig.proxyUrl}/chat`);
+    goOn();
     expect([response.status, await response.text()]).toEqual([200, 'streams']);
     expect(await entry()).toMatchObject({
       guardrailsInvoked: ['pii-detector', 'toxicity-filter'],

@@ -21,6 +21,7 @@ const ask = (requestId: string, path = '/x'): Promise<Response> =>
   fetch(rig.proxyUrl + path, { headers: { 'x-request-id': requestId } });
 
 async function entryOf(requestId: string): Promise<AuditEntry | undefined> {
+  await rig.settled();
   const entries = await rig.report<AuditEntry[]>('/audit');
   return entries.find((entry) => entry.requestId === requestId);
 }

@@ -16,7 +16,7 @@ describe('what a sidecar counts, after a request of each outcome', () => {
     }));
     rig = await startSidecarRig({
       manifest: manifestText({ guardrails: { input: [{ type: 'pii-detector' }] } }),
-      env: { POLICY_URL: engine.url, POLICY_ENGINE: 'opa', AUDIT_RING_SIZE: '2' },
+      env: { POLICY_URL: engine.url, POLICY_ENGINE: 'opa', POLICY_TIMEOUT_MS: '30000', AUDIT_RING_SIZE: '2' },
     });
     rig.agent.otherwise = (request, response) => {
       const said = { '/allow': REPORTING, '/deny': { 'X-Platform-Guardrails-Invoked': 'denied' } };
@@ -28,6 +28,7 @@ describe('what a sidecar counts, after a request of each outcome', () => {
     for (const path of ['/allow', '/deny', '/usage']) await ask(port, { path });
     await engine.stop();
     await ask(port, { path: '/open' });
+    await rig.settled();
     const deadline = Date.now() + 30_000;
     do metrics = await (await rig.control('/metrics')).text();
     while (/fail_open_seconds_total 0$/m.test(metrics) && Date.now() < deadline);

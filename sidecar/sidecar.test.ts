@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { systemClock, type Clock } from '../runtime/clock.ts';
+import { countRequests } from '../testing/count-requests.ts';
 import { ask, until } from '../testing/proxy-rig.ts';
 import {
   manifestText,
@@ -139,10 +140,13 @@ describe('the data source is decided on every request', () => {
 
   test('concurrent reports share one probe run', async () => {
     await start();
-    rig.agent.asked = {};
-    await Promise.all(
-      ['/gap', '/explore', '/health/ready', '/gap', '/gap?view=alignment'].map((path) => rig.control(path)),
-    );
+    const paths = ['/gap', '/explore', '/health/ready', '/gap', '/gap?view=alignment'];
+    using arrived = countRequests(rig.sidecar.controlPort);
+    rig.agent.answers = {};
+    // Until then the probe run is under way.
+    rig.agent.otherwise = (_request, response) =>
+      void until(() => arrived.count() === paths.length).then(() => response.writeHead(404).end());
+    await Promise.all(paths.map((path) => rig.control(path)));
     expect(rig.agent.asked).toEqual({ '/health': 1, '/capabilities': 1, '/platform/health': 1 });
   });
 });
@@ -236,7 +240,7 @@ describe('health', () => {
   });
 
   test('readyz turns false while requests in flight finish', async () => {
-    await start({ graceMs: 5_000 });
+    await start({ graceMs: 60_000 });
     let finish: () => void = () => undefined;
     rig.agent.otherwise = (_request, response) => {
       finish = () => void response.end('done');
@@ -367,6 +371,7 @@ describe('usage', () => {
     };
     for (const path of ['/a', '/a', '/b'])
       await (await fetch(rig.proxyUrl + path, { method: 'POST' })).text();
+    await rig.settled();
     const expected = {
       source: 'audit-ring',
       models: [{ modelId: 'm', totalTokens: 14, callCount: 2 }],

@@ -12,6 +12,7 @@ import {
   type Server as TcpServer,
   type Socket,
 } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { AuditEntry } from '../core/behavior/audit-entry.ts';
 import { systemClock } from '../runtime/clock.ts';
 import type { LogFields, Logger } from '../runtime/logger.ts';
@@ -196,12 +197,12 @@ export function askRaw(port: number, bytes: string, untilText?: string): Promise
   });
 }
 
-/** Resolves when the condition is true; throws after half a minute. */
+/** Resolves when the condition is true, also while timers are held; throws after half a minute. */
 export async function until(condition: () => boolean, what = 'the condition'): Promise<void> {
   const deadline = Date.now() + 30_000;
   while (!condition()) {
     if (Date.now() > deadline) throw new Error(`${what} did not come true`);
-    await new Promise((resolve) => setTimeout(resolve, 2));
+    await sleep(2);
   }
 }
 

@@ -57,6 +57,8 @@ export interface SidecarRig {
   log: [level: string, message: string, fields: LogFields][];
   /** A request to the control plane. */
   control(path: string, init?: RequestInit): Promise<Response>;
+  /** Resolves once all that has come to the proxy is complete in the audit: its client may have the answer before. */
+  settled(): Promise<void>;
   /** Its JSON answer. */
   report<T = Record<string, unknown>>(path: string, init?: RequestInit): Promise<T>;
   proxyUrl: string;
@@ -118,6 +120,7 @@ export async function startSidecarRig(options: SidecarRigOptions): Promise<Sidec
     fetch(`http://127.0.0.1:${sidecar.controlPort}${path}`, init);
   return {
     sidecar,
+    settled: () => settle(control),
     agent,
     folder,
     manifestPath,
@@ -131,6 +134,21 @@ export async function startSidecarRig(options: SidecarRigOptions): Promise<Sidec
       await rm(folder, { recursive: true });
     },
   };
+}
+
+async function settle(control: SidecarRig['control']): Promise<void> {
+  const deadline = Date.now() + 30_000;
+  for (;;) {
+    const audit = await control('/audit?limit=1');
+    await audit.text();
+    const arrived = Number(audit.headers.get('x-platform-audit-last'));
+    const metrics = await (await control('/metrics')).text();
+    const outcomes = metrics.matchAll(/^platform_sidecar_requests_total\{outcome="\w+"\} (\d+)$/gm);
+    const completed = [...outcomes].reduce((sum, [, count]) => sum + Number(count), 0);
+    if (completed >= arrived) return;
+    if (Date.now() > deadline) throw new Error(`${completed} of ${arrived} requests are complete`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
 }
 
 /** A manifest from parts of its spec; YAML reads JSON too. */

@@ -79,6 +79,7 @@ const chat = async (): Promise<void> => {
     usage: { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 },
   };
   await ask(rig.sidecar.proxyPort, { path: '/chat' });
+  await rig.settled();
 };
 
 test('the first heartbeat goes at once and tells what the routes show', async () => {

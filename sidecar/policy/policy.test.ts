@@ -9,7 +9,6 @@ import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
 import { startFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts';
 import { ask, askRaw, until } from '../../testing/proxy-rig.ts';
 import { manifestText, startSidecarRig, type SidecarRig } from '../../testing/sidecar-rig.ts';
-import { stopwatch } from '../../testing/stopwatch.ts';
 
 const MANIFEST = manifestText({
   guardrails: { input: [{ type: 'pii-detector' }] },
@@ -44,8 +43,9 @@ async function start(env: Record<string, string>, answer: RequestListener, manif
 
 async function startWithEngine(env: Record<string, string>, answer: RequestListener) {
   fake = await startFakeEngine();
-  await start({ POLICY_ENGINE: 'opa', POLICY_URL: fake.url, ...env }, answer);
-  await until(() => fake!.asked.length >= 2, 'the canaries');
+  await start({ POLICY_ENGINE: 'opa', POLICY_URL: fake.url, POLICY_TIMEOUT_MS: '30000', ...env }, answer);
+  // It denies none of them, which is said once the last is answered.
+  await until(() => rig.log.some(([level]) => level === 'warn'), 'the canaries');
   fake.asked.length = 0;
   return fake;
 }
@@ -56,11 +56,8 @@ const reporting =
     void response.writeHead(200, { ...headers, 'content-type': 'text/plain' }).end('the answer');
 
 async function entry(): Promise<AuditEntry> {
-  let entries: AuditEntry[];
-  const deadline = Date.now() + 30_000;
-  do entries = await rig.report<AuditEntry[]>('/audit');
-  while (entries.at(-1)?.outcome === undefined && Date.now() < deadline);
-  return entries.at(-1)!;
+  await rig.settled();
+  return (await rig.report<AuditEntry[]>('/audit')).at(-1)!;
 }
 
 const events = (requestId: string, list: object[]) =>
@@ -164,6 +161,7 @@ describe('enforce', () => {
       [200, 'the answer'],
       [200, 'the answer'],
     ]);
+    await rig.settled();
     const entries = await rig.report<AuditEntry[]>('/audit');
     expect(entries.map(({ outcome }) => outcome)).toEqual(['allow', 'notEvaluated']);
   });
@@ -376,12 +374,11 @@ describe('with an engine over HTTP', () => {
       reporting(UNSAFE),
     );
     engine.reply = 'hang';
-    const elapsed = stopwatch();
     const statuses: number[] = [];
     for (let i = 0; i < 20; i++) statuses.push((await ask(rig.sidecar.proxyPort)).status);
     expect(new Set(statuses)).toEqual(new Set([200]));
-    expect(elapsed()).toBeLessThan(5_000);
-    expect(engine.asked).toHaveLength(5);
+    // A question whose time is up on its way may not arrive.
+    expect(engine.asked.length).toBeLessThanOrEqual(5);
     expect((await entry()).outcome).toBe('failOpen');
     expect(rig.log.filter(([level]) => level === 'warn').map(([, message]) => message)).toEqual([
       "the policy engine does not have this agent's rules, or those of another manifest",
@@ -391,6 +388,7 @@ describe('with an engine over HTTP', () => {
     expect(metrics).toContain('platform_sidecar_requests_total{outcome="failOpen"} 20');
     expect(Number(/fail_open_seconds_total ([\d.]+)/.exec(metrics)?.[1])).toBeGreaterThan(0);
     expect(metrics).toContain('platform_sidecar_policy_seconds_count{state="unreachable"} 20');
+    expect(metrics).toContain('platform_sidecar_policy_seconds_bucket{state="unreachable",le="0.25"} 15');
     expect(metrics).toContain('platform_sidecar_overhead_seconds_count 20');
   });
 
@@ -428,6 +426,7 @@ test('a manifest that changes is in force for the next answer', async () => {
   await writeFile(rig.manifestPath, manifestText({ guardrails: { input: [{ type: 'pii-detector' }] } }));
   await until(() => isTaken() === 2, 'the next change');
   expect((await ask(rig.sidecar.proxyPort)).status).toBe(403);
+  await rig.settled();
   const entries = await rig.report<AuditEntry[]>('/audit');
   expect(entries.map(({ outcome }) => outcome)).toEqual(['deny', 'allow', 'deny']);
 });
