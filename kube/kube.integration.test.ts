@@ -10,7 +10,7 @@ import { silentLogger } from '../runtime/logger.ts';
 import { startTcpRelay, type TcpRelay } from '../testing/tcp-relay.ts';
 import { createKubeClient, type KubeClient } from './client.ts';
 import { loadClusterAccess, type ClusterAccess } from './cluster-access.ts';
-import { createEventRecorder } from './events.ts';
+import { createEventRecorder, EVENTS } from './events.ts';
 import { createInformer, type Informer } from './informer.ts';
 import { createLeaderElection } from './lease.ts';
 import { createObject, deleteObject, expectOk, getObject, listObjects } from './objects.ts';
@@ -320,6 +320,19 @@ import type { Pod, Service } from './types.ts';
     };
     const { items } = await listObjects(client, stored, { namespace });
     expect(items.map(({ note, series }) => [note.length, series?.count])).toEqual([[1_024, 3]]);
+  });
+
+  test('occurrences of a series are counted in one event, each of them once, whoever saw them', async () => {
+    const options = { controller: 'platform.io/test', clock: systemClock, logger: silentLogger };
+    const replicas = ['a', 'b'].map((instance) => createEventRecorder({ client, instance, ...options }));
+    const regarding = { apiVersion: 'v1', kind: 'Service', name: 'counted', namespace, uid: 'u' };
+    const about = { regarding, type: 'Normal', action: 'Test', note: 'it happened' } as const;
+    for (const version of [1, 2, 3, 4])
+      for (const replica of replicas)
+        replica.record({ ...about, reason: 'Counted', series: 'it', occurrence: `u/${version}` });
+    await Promise.all(replicas.map((replica) => replica.flush()));
+    const { items } = await listObjects(client, EVENTS, { namespace, fieldSelector: 'reason=Counted' });
+    expect(items.map(({ series }) => series?.count)).toEqual([4]);
   });
 
   describe('a token review', () => {
