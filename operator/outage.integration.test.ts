@@ -11,16 +11,22 @@ import { AGENT_OBSERVATIONS, collectionPath } from '../kube/resources.ts';
 import type { AuditEntry } from '../testing/api-audit.ts';
 import { apiServerOf, type ApiServerProcess } from '../testing/api-server-process.ts';
 import { compactEtcd } from '../testing/compact-etcd.ts';
+import { failoverContract } from '../testing/failover-contract.ts';
 import type { Fault, ProxiedRequest } from '../testing/fault-proxy.ts';
 import { isSettled, makeAgents, removeAgent } from '../testing/fleet.ts';
 import { createLane } from '../testing/lane.ts';
 import { OperatorRig, until, type OperatorProcess } from '../testing/operator-rig.ts';
 import type { RunningPart } from '../testing/process-rig.ts';
+import { busyTimes } from '../testing/stopwatch.ts';
 import { openTroubledWay, type TroubledWay } from '../testing/troubled-way.ts';
 
 const NAMESPACE = 'team';
 const OUTAGE_MS = 30_000;
+/** For a machine with nothing else to do. */
 const RECOVERY_MS = 10_000;
+/** How long a part may take to answer whether it is ready. */
+const ANSWER_MS = 20_000;
+const TEST_MS = 300_000;
 /** How long an API server is slow, or refuses writes: shorter than what makes anybody unready. */
 const SHORT_MS = 5_000;
 const ADMIN_KEY = 'admin';
@@ -89,11 +95,6 @@ const ROUNDS: [string, Record<keyof Troubled['ways'], Choice | 'hang'>][] = [
     await rig.close();
     await Promise.all(Object.values(ways).map((way) => way.close()));
   });
-  beforeAll(() => {
-    killed.start();
-    troubled.start();
-  });
-
   killed.test(
     'was killed and started again',
     async ({ rig, ...parts }) => {
@@ -105,7 +106,7 @@ const ROUNDS: [string, Record<keyof Troubled['ways'], Choice | 'hang'>][] = [
       await startAgain(rig, apiServer);
       await recover({ rig, ...parts }, makeAgents(rig, [agent('after-kill')]), ['after-kill']);
     },
-    180_000,
+    TEST_MS,
   );
 
   killed.test(
@@ -146,7 +147,7 @@ const ROUNDS: [string, Record<keyof Troubled['ways'], Choice | 'hang'>][] = [
       const named = (all: AgentObservation[]) => all.find(({ metadata }) => metadata.name === 'after-kill');
       expect(named(after)).toEqual(named(before.items));
     },
-    90_000,
+    TEST_MS,
   );
 
   for (const [index, [name, faults]] of ROUNDS.entries())
@@ -163,7 +164,7 @@ const ROUNDS: [string, Record<keyof Troubled['ways'], Choice | 'hang'>][] = [
         Object.values(ways).forEach((way) => way.heal());
         await recover(parts, made, [`round-${index}`]);
       },
-      120_000,
+      TEST_MS,
     );
 
   troubled.test(
@@ -179,13 +180,13 @@ const ROUNDS: [string, Record<keyof Troubled['ways'], Choice | 'hang'>][] = [
       proxy.expire();
       await makeAgents(parts.rig, [agent('refused')]);
       await sleep(SHORT_MS);
-      expect(refused).toBeGreaterThan(refusals.length);
+      await until('more tries than refusals differ', () => refused > refusals.length);
       // It sees everything that there is.
       expect((await parts.operator.readiness())?.status).toBe(200);
       proxy.heal();
       await recover(parts, Promise.resolve(), ['refused']);
     },
-    60_000,
+    TEST_MS,
   );
 
   troubled.test(
@@ -199,7 +200,7 @@ const ROUNDS: [string, Record<keyof Troubled['ways'], Choice | 'hang'>][] = [
       Object.values(ways).forEach((way) => way.heal());
       await recover(parts, made, ['slow']);
     },
-    60_000,
+    TEST_MS,
   );
 
   troubled.test(
@@ -213,8 +214,13 @@ const ROUNDS: [string, Record<keyof Troubled['ways'], Choice | 'hang'>][] = [
       await recover(parts, Promise.resolve(), names);
       expect(await leads(parts.operator)).toBe(true);
     },
-    60_000,
+    TEST_MS,
   );
+
+  const failover = failoverContract();
+  beforeAll(() => {
+    for (const lane of [killed, troubled, failover]) lane.start();
+  });
 });
 
 const agent = (name: string) => ({ namespace: NAMESPACE, name, pods: 1 });
@@ -309,7 +315,11 @@ async function agentsOf(url: string): Promise<string[]> {
   return answer.ok ? ((await answer.json()) as { agentName: string }[]).map((each) => each.agentName) : [];
 }
 
-const statusOf = async (url: string) => (await fetch(url, { signal: AbortSignal.timeout(2_000) })).status;
+const statusOf = (url: string): Promise<number> =>
+  fetch(url, { signal: AbortSignal.timeout(ANSWER_MS) }).then(
+    ({ status }) => status,
+    () => 0,
+  );
 
 type Parts = Pick<Troubled, 'operator' | 'controlPlanes'>;
 
@@ -343,6 +353,6 @@ async function recover(
       until("a control plane's readiness", async () => (await statusOf(`${url}/readyz`)) === 200),
     ),
   ]);
-  expect(performance.now() - began).toBeLessThan(RECOVERY_MS);
+  expect(performance.now() - began).toBeLessThan(RECOVERY_MS * busyTimes());
   await areLive({ operator, controlPlanes });
 }

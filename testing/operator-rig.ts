@@ -5,7 +5,7 @@ import { parse, stringify } from 'yaml';
 import type { AgentObservation } from '../core/observation/observation.ts';
 import { startControlPlane, type ControlPlane } from '../e2e/cluster/control.ts';
 import { freePorts } from '../examples/demo/free-ports.ts';
-import { createKubeClient, type KubeClient } from '../kube/client.ts';
+import { createKubeClient, KubeError, type KubeClient } from '../kube/client.ts';
 import { loadClusterAccess } from '../kube/cluster-access.ts';
 import { expectOk, listObjects } from '../kube/objects.ts';
 import { AGENT_OBSERVATIONS, collectionPath } from '../kube/resources.ts';
@@ -14,6 +14,8 @@ import { apiAudit, type ApiAudit } from './api-audit.ts';
 import { ProcessRig, type RunningPart } from './process-rig.ts';
 
 const SYSTEM = 'platform-system';
+/** How long an operator may take to answer a question: a machine may be busy, one that hangs is another matter. */
+const ANSWER_MS = 20_000;
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
 
 /** An operator as it is shipped, in a process of its own. */
@@ -98,7 +100,18 @@ export class OperatorRig {
   }
 
   async observations(): Promise<AgentObservation[]> {
-    return (await listObjects(this.client, AGENT_OBSERVATIONS)).items;
+    let items: AgentObservation[] = [];
+    await until('a list of the observations', async () => {
+      try {
+        ({ items } = await listObjects(this.client, AGENT_OBSERVATIONS));
+        return true;
+      } catch (error) {
+        // It has not read the newest from its own store yet, and asks to be asked again.
+        if (error instanceof KubeError && error.code === 'KUBE_TIMEOUT') return false;
+        throw error;
+      }
+    });
+    return items;
   }
 
   /**
@@ -177,7 +190,8 @@ export class OperatorRig {
 }
 
 function asked(base: string): Pick<OperatorProcess, 'readiness' | 'isLive' | 'metric'> {
-  const get = (path: string) => fetch(base + path, { signal: AbortSignal.timeout(2_000) }).catch(() => null);
+  const get = (path: string) =>
+    fetch(base + path, { signal: AbortSignal.timeout(ANSWER_MS) }).catch(() => null);
   return {
     async readiness() {
       const response = await get('/readyz');
@@ -197,7 +211,7 @@ function asked(base: string): Pick<OperatorProcess, 'readiness' | 'isLive' | 'me
 export async function until(
   what: string,
   look: () => Promise<boolean> | boolean,
-  ms = 90_000,
+  ms = 120_000,
 ): Promise<number> {
   const began = performance.now();
   while (!(await look())) {

@@ -9,7 +9,7 @@ import { freePorts } from '../examples/demo/free-ports.ts';
 
 const ROOT = dirname(import.meta.dirname);
 const HOST = '127.0.0.1';
-const START_MS = 20_000;
+const START_MS = 60_000;
 
 /** One part of the product as it is shipped: its bundle in a process of its own. */
 export interface RunningPart {
