@@ -14,7 +14,7 @@ const GRACE_MS = 25_000;
 let listener: Listener;
 let clock: ManualClock;
 let client: Socket;
-afterEach(() => client.destroy());
+afterEach(() => void client.destroy());
 
 async function start(handler: RequestListener): Promise<void> {
   clock = new ManualClock('2026-03-01T10:00:00Z');

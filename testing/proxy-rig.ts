@@ -38,6 +38,8 @@ export interface ProxyRig {
 
 export interface RigOptions {
   timeoutMs?: number;
+  /** How long the proxy keeps a connection to the agent for the next request; default as in use. */
+  idleMs?: number;
   /** Path of UPSTREAM_URL. */
   prefix?: string;
   capacity?: number;
@@ -91,7 +93,8 @@ export async function startProxyBefore(url: URL, options: RigOptions = {}): Prom
     chatPath: () => undefined,
   });
   const policy = policyOf(options.manifest ?? plainManifest('shop', []));
-  const agentAt = { url, timeoutMs: options.timeoutMs ?? null };
+  const { timeoutMs = null, idleMs } = options;
+  const agentAt = { url, timeoutMs, ...(idleMs !== undefined && { idleMs }) };
   const proxy = await startProxyServer(
     {
       upstream: createUpstream(agentAt),

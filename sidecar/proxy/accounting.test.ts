@@ -1,4 +1,10 @@
-import { Agent, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
+import {
+  Agent,
+  request as httpRequest,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import { promisify } from 'node:util';
 import { afterEach, expect, test } from '@jest/globals';
 import { diceOf } from '../../testing/dice.ts';
@@ -50,8 +56,10 @@ test('every request is recorded once and ends once, whoever breaks off, and no c
       seen += 1;
       answerAtRandom(request, response, dice);
     },
-    { capacity: 5_000 },
+    { capacity: 5_000, idleMs: 200 },
   );
+  // It does not say how long it keeps a connection.
+  (rig.agent as Server).keepAliveTimeout = 0;
   const agent = new Agent({ keepAlive: true, maxSockets: 64 });
   let sent = 0;
   const sendOn = async (): Promise<void> => {
@@ -64,12 +72,12 @@ test('every request is recorded once and ends once, whoever breaks off, and no c
   const entries = ring.newest();
   const ids = new Set(entries.map(({ requestId }) => requestId));
   expect(entries).toHaveLength(ring.last);
-  // None is there twice, and those that are missing left before they had arrived.
+  // None is there twice, and those that are missing left before they had arrived: at most a quarter, and what went with them.
   expect(ids.size).toBe(ring.last);
-  expect(ring.last).toBeGreaterThan(1_500);
+  expect(ring.last).toBeGreaterThan(1_000);
   expect(seen).toBeLessThanOrEqual(ring.last + entries.filter(({ retried }) => retried).length);
   const unseen = entries.filter((entry) => entry.upstreamStatusCode === undefined);
   expect(unseen.filter(({ aborted, statusCode }) => aborted !== true && statusCode !== 502)).toEqual([]);
   const connections = promisify(rig.agent.getConnections.bind(rig.agent));
   for (let open = 1; open > 0; open = await connections()) await new Promise((r) => setTimeout(r, 20));
-}, 90_000);
+});

@@ -77,8 +77,8 @@ describe('of two requests that a client sends at once, the agent gets the second
   ])('at once where both are safe: %s, %s', async (first, second) => {
     client.write(say(first, '/1') + say(second, '/2'));
     await until(() => seen.length === 2, 'both requests');
-    // The answers keep the order of the requests.
-    answers[1]?.();
+    // The answers keep the order of the requests, whichever of them was first at the agent.
+    answers[seen.indexOf(`${second} /2`)]?.();
     await pause();
     expect(text).toBe('');
   });
@@ -94,7 +94,7 @@ test('safe requests behind a waiting one wait with it, and go on together', asyn
   await answerNext();
   await until(() => seen.length === 3, 'the third');
   await pause();
-  expect(seen).toEqual(['GET /1', 'GET /2', 'POST /3']);
+  expect([...seen.slice(0, 2).sort(), ...seen.slice(2)]).toEqual(['GET /1', 'GET /2', 'POST /3']);
   await answerNext();
   await until(() => seen.length === 5, 'the last two');
   answers.forEach((answer) => answer());
@@ -137,7 +137,7 @@ test.each([
     const total = 3_000;
     const filler = `X-Filler: ${'x'.repeat(200)}\r\n`;
     client.write(say('POST', '/1', WITH_BODY) + say('GET', '/x', filler + rest).repeat(total));
-    await until(() => rig.audit.ring.last > 64, 'the first of them');
+    await until(() => rig.audit.ring.last > 64 && seen.length > 0, 'the first of them');
     await pause();
     expect(rig.audit.ring.last).toBeLessThan(2_000);
     expect(seen).toEqual(['POST /1']);

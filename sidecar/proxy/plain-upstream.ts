@@ -6,19 +6,18 @@ import errors from 'undici/lib/core/errors.js';
 import { pairsOf } from './headers.ts';
 import {
   connectTimeoutOf,
+  IDLE_MS,
   type Upstream,
   type UpstreamHandler,
   type UpstreamOptions,
   type UpstreamRequest,
 } from './upstream.ts';
 
-/** An idle connection goes before the agent may close it under a request that cannot be sent twice; many servers do so after 5 s. */
-const KEPT_ALIVE = { keepAlive: true, timeout: 4_000 };
-
 /** The way to the agent for requests whose length is not known ahead: the head goes at once, trailers follow the body. */
-export function createPlainUpstream({ url, timeoutMs }: UpstreamOptions): Upstream {
+export function createPlainUpstream({ url, timeoutMs, idleMs = IDLE_MS }: UpstreamOptions): Upstream {
   const isTls = url.protocol === 'https:';
-  const agent = isTls ? new TlsAgent(KEPT_ALIVE) : new Agent(KEPT_ALIVE);
+  const keeping = { keepAlive: true, timeout: idleMs };
+  const agent = isTls ? new TlsAgent(keeping) : new Agent(keeping);
   const send = isTls ? httpsRequest : httpRequest;
   const prefix = url.pathname.replace(/\/$/, '');
   return {

@@ -5,6 +5,7 @@ import Pool from 'undici/lib/dispatcher/pool.js';
 import { mendParser } from './mend-parser.ts';
 import {
   connectTimeoutOf,
+  IDLE_MS,
   type Upstream,
   type UpstreamControl,
   type UpstreamFailure,
@@ -35,6 +36,7 @@ export function createPooledUpstream(options: UpstreamOptions): Upstream {
     },
     allowH2: false,
     pipelining: 1,
+    keepAliveTimeout: options.idleMs ?? IDLE_MS,
     bodyTimeout: 0,
     headersTimeout: options.timeoutMs ?? 0,
   });

@@ -1,9 +1,10 @@
 import { once } from 'node:events';
-import { createServer, request as httpRequest, type IncomingMessage } from 'node:http';
+import { createServer, request as httpRequest, type IncomingMessage, type Server } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { fullListener } from '../../testing/full-listener.ts';
+import { holdTimers } from '../../testing/held-timers.ts';
 import {
   ask,
   askRaw,
@@ -14,7 +15,7 @@ import {
   until,
   type ProxyRig,
 } from '../../testing/proxy-rig.ts';
-import { stopwatch } from '../../testing/stopwatch.ts';
+import { IDLE_MS } from './upstream.ts';
 
 let rig: ProxyRig;
 afterEach(async () => {
@@ -150,7 +151,8 @@ describe('a request passes', () => {
 
   test('and a hundred in a row use one connection to the agent', async () => {
     let connections = 0;
-    rig = await startRig((_request, response) => response.end('ok'));
+    rig = await startRig((_request, response) => response.end('ok'), { idleMs: 3_600_000 });
+    (rig.agent as Server).keepAliveTimeout = 0;
     rig.agent.on('connection', () => (connections += 1));
     for (let i = 0; i < 100; i++) await ask(rig.port);
     expect(connections).toBe(1);
@@ -561,8 +563,15 @@ describe('an agent without an answer', () => {
     ['with a length', { 'content-length': '1' }],
     ['chunked', { 'transfer-encoding': 'chunked' }],
   ])('that hangs gives 504 when there is a time-out, %s', async (_title, headers) => {
-    rig = await startRig(() => undefined, { timeoutMs: 200 });
-    const answer = await ask(rig.port, { method: 'POST', headers, body: 'x' });
+    using timers = holdTimers();
+    let isAsked = false;
+    rig = await startRig((request) => void request.resume().on('end', () => (isAsked = true)), {
+      timeoutMs: 200,
+    });
+    const asked = ask(rig.port, { method: 'POST', headers, body: 'x' });
+    await until(() => isAsked, 'the request at the agent');
+    await timers.pass(200);
+    const answer = await asked;
     expect(answer.status).toBe(504);
     expect(JSON.parse(answer.body)).toMatchObject({
       title: 'Gateway Timeout',
@@ -597,35 +606,63 @@ describe('an agent without an answer', () => {
   });
 
   test('that pauses in the middle of its answer is waited for, whatever the time-out', async () => {
+    using timers = holdTimers();
+    let goOn = (): void => undefined;
     rig = await startRig(
       (_request, response) => {
         response.write('first,');
-        setTimeout(() => response.end('second'), 700);
+        goOn = () => void response.end('second');
       },
       { timeoutMs: 200 },
     );
-    expect((await ask(rig.port)).body).toBe('first,second');
+    const request = httpRequest({ port: rig.port, agent: false }).end();
+    const [response] = (await once(request, 'response')) as [IncomingMessage];
+    const text = textOf(response);
+    await timers.pass(60_000);
+    goOn();
+    expect(await text).toBe('first,second');
   });
 });
 
-test('a connection that idles is closed before the agent would close it, with a length or without', async () => {
-  const ended: Promise<{ wallMs: number; ms: number }>[] = [];
-  rig = await startRig((request, response) => {
-    const [since, elapsed] = [performance.now(), stopwatch()];
-    ended.push(
-      once(request.socket, 'end').then(() => ({ wallMs: performance.now() - since, ms: elapsed() })),
-    );
-    request.resume().on('end', () => response.end());
+describe('a connection that idles is closed before the agent would close it', () => {
+  // Node's own servers do so, as many others, and say nothing of it where they never would.
+  test('which is after five seconds where it does not say', () => {
+    expect(IDLE_MS).toBeGreaterThan(2_500);
+    expect(IDLE_MS).toBeLessThan(4_900);
   });
-  for (const headers of [{ 'content-length': '1' }, { 'transfer-encoding': 'chunked' }])
-    await ask(rig.port, { method: 'POST', headers, body: 'x' });
-  for (const { wallMs, ms } of await Promise.all(ended)) {
-    expect(wallMs).toBeGreaterThan(2_500);
-    expect(ms).toBeLessThan(4_900);
-  }
+
+  test.each([
+    ['with a length, in its time', { 'content-length': '1' }, 100, {}],
+    ['chunked, in its time', { 'transfer-encoding': 'chunked' }, 100, {}],
+    [
+      'with a length, when the agent says',
+      { 'content-length': '1' },
+      3_600_000,
+      { 'Keep-Alive': 'timeout=1' },
+    ],
+    [
+      'chunked, when the agent says',
+      { 'transfer-encoding': 'chunked' },
+      3_600_000,
+      { 'Keep-Alive': 'timeout=1' },
+    ],
+  ])('%s', async (_title, headers, idleMs, said) => {
+    let ended: Promise<unknown> | undefined;
+    rig = await startRig(
+      (request, response) => {
+        ended = once(request.socket, 'end');
+        request.resume().on('end', () => response.writeHead(200, said).end());
+      },
+      { idleMs },
+    );
+    (rig.agent as Server).keepAliveTimeout = 0;
+    expect((await ask(rig.port, { method: 'POST', headers, body: 'x' })).status).toBe(200);
+    await ended;
+  });
 });
 
 describe('a kept-alive connection that the agent has just closed', () => {
+  const NEVER_IDLE = { idleMs: 3_600_000 };
   /** Answers the first request on each connection and resets on the second. */
   const oncePerConnection = (seen: string[]) => (socket: Socket) => {
     let count = 0;
@@ -641,7 +678,7 @@ describe('a kept-alive connection that the agent has just closed', () => {
     'does not fail %s without a body',
     async (method) => {
       const seen: string[] = [];
-      rig = await startRawRig(oncePerConnection(seen));
+      rig = await startRawRig(oncePerConnection(seen), NEVER_IDLE);
       expect((await ask(rig.port)).status).toBe(200);
       expect((await ask(rig.port, { method })).status).toBe(200);
       expect(seen).toEqual(['GET', method, method]);
@@ -656,7 +693,7 @@ describe('a kept-alive connection that the agent has just closed', () => {
     ['PUT', { body: 'x', headers: { 'content-length': '1' } }],
   ])('fails %s %j, which may not be sent twice', async (method, rest) => {
     const seen: string[] = [];
-    rig = await startRawRig(oncePerConnection(seen));
+    rig = await startRawRig(oncePerConnection(seen), NEVER_IDLE);
     await ask(rig.port);
     expect((await ask(rig.port, { method, ...rest })).status).toBe(502);
     expect(seen).toEqual(['GET', method]);
@@ -670,7 +707,7 @@ describe('a kept-alive connection that the agent has just closed', () => {
         if (count === 1) socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
         else socket.resetAndDestroy();
       });
-    });
+    }, NEVER_IDLE);
     await ask(rig.port);
     expect((await ask(rig.port)).status).toBe(502);
     expect(count).toBe(3);
@@ -847,14 +884,15 @@ describe('what the ring keeps of a request', () => {
 
 describe('closing', () => {
   test('lets a request in flight finish and takes no new one', async () => {
+    let isAsked = false;
     let finish: () => void = () => undefined;
     rig = await startRig((_request, response) => {
+      isAsked = true;
       finish = () => void response.end('late');
     });
     const answer = ask(rig.port);
-    await until(() => rig.audit.ring.last === 1);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-    const closing = rig.proxy.close(5_000);
+    await until(() => isAsked, 'the request at the agent');
+    const closing = rig.proxy.close(60_000);
     await expect(ask(rig.port)).rejects.toThrow('ECONNREFUSED');
     finish();
     expect((await answer).body).toBe('late');
@@ -866,9 +904,8 @@ describe('closing', () => {
     const socket = connect(rig.port, '127.0.0.1');
     socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
     await once(socket, 'data');
-    const elapsed = stopwatch();
-    await rig.proxy.close(5_000);
-    expect(elapsed()).toBeLessThan(1_000);
+    // Longer than a test may take.
+    await rig.proxy.close(3_600_000);
     socket.destroy();
   });
 

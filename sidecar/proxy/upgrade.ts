@@ -1,12 +1,13 @@
 import { ServerResponse, type ClientRequest, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { pipeline, type Duplex } from 'node:stream';
+import type { Duplex } from 'node:stream';
 import { createProxyServer } from 'http-proxy-3';
 import type { UpstreamFailureKind } from '../../core/behavior/audit-entry.ts';
 import { reportsBehavior } from '../../core/behavior/parse-behavior-headers.ts';
 import type { Recording } from '../audit/recording.ts';
 import type { Verdict } from '../policy/policy-desk.ts';
 import { answerViolation, VIOLATIONS_HEADER, violationsValue } from '../policy/violation-answer.ts';
+import { cutOff } from './connection-end.ts';
 import type { ProxyContext } from './exchange.ts';
 import { frame, lineOf } from './framing.ts';
 import {
@@ -304,11 +305,13 @@ function relayWith(
   }
   response.assignSocket(client);
   answer.on('data', (chunk: Buffer) => recording.bytesOut(chunk.length));
-  pipeline(answer, response, (error) => {
-    passage.isCut = error !== undefined && error !== null;
-    if (passage.isCut) client.destroy();
-    else client.destroySoon();
+  answer.on('error', () => {
+    passage.isCut = true;
+    cutOff(response);
   });
+  // A client that has left takes no more.
+  response.on('error', () => undefined).once('finish', () => client.destroySoon());
+  answer.pipe(response);
 }
 
 function recordHead(answer: IncomingMessage, passage: Passage): ResponseHead {

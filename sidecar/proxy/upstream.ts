@@ -53,7 +53,12 @@ export interface UpstreamOptions {
   url: URL;
   /** To the first byte of the answer, in milliseconds; null: none. */
   timeoutMs: number | null;
+  /** How long a connection waits for its next request, in milliseconds, where the agent does not say; default `IDLE_MS`. */
+  idleMs?: number;
 }
+
+/** An idle connection goes before the agent may close it under a request that cannot be sent twice; many servers do so after 5 s. */
+export const IDLE_MS = 4_000;
 
 const CONNECT_TIMEOUT_MS = 10_000;
 
