@@ -4,12 +4,19 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { freePorts } from '../examples/demo/free-ports.ts';
 import { aHeartbeat } from '../testing/heartbeat.ts';
 
 let directory: string;
 let running: ChildProcess[];
+/** What Node.js compiles for the first process serves the others: half of a start. */
+let compiled: string;
+
+beforeAll(() => {
+  compiled = mkdtempSync(join(tmpdir(), 'compiled-'));
+});
+afterAll(() => rmSync(compiled, { recursive: true }));
 
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'agents-'));
@@ -31,13 +38,20 @@ interface Process {
 
 function run(env: Record<string, string>): Process {
   const child = spawn(process.execPath, ['control-plane/main.ts'], {
-    env: { PATH: process.env['PATH'], LOG_FORMAT: 'json', DATA_DIR: join(directory, 'data'), ...env },
+    env: {
+      PATH: process.env['PATH'],
+      NODE_COMPILE_CACHE: compiled,
+      LOG_FORMAT: 'json',
+      DATA_DIR: join(directory, 'data'),
+      ...env,
+    },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   running.push(child);
   let log = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => (log += text));
-  return { child, log: () => log, exit: once(child, 'exit').then(([code]) => code as number | null) };
+  // `close`, not `exit`: all that it has written is read by then.
+  return { child, log: () => log, exit: once(child, 'close').then(([code]) => code as number | null) };
 }
 
 async function serving(env: Record<string, string> = {}): Promise<Process & { url: string }> {
@@ -63,7 +77,8 @@ async function push(url: string, apiKey: string, seq: number): Promise<number> {
   const response = await fetch(`${url}/api/v1/heartbeat`, {
     method: 'POST',
     headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
-    body: JSON.stringify(aHeartbeat({ seq })),
+    // However long two starts take, an agent with this interval is heard of in time.
+    body: JSON.stringify(aHeartbeat({ seq, intervalSeconds: 3_600 })),
   });
   return response.status;
 }
@@ -101,7 +116,7 @@ test('a data directory that cannot be used ends the process with exit code 1 and
       PORT: String((await freePorts(1))[0]),
       DATA_DIR: '/proc/nowhere/data',
     });
-    const held = setTimeout(() => child.kill('SIGKILL'), 45_000);
+    const held = setTimeout(() => child.kill('SIGKILL'), 100_000);
     expect(await exit).toBe(1);
     clearTimeout(held);
     expect(log()).toContain(`(DATA_DIR) cannot be opened`);
@@ -132,7 +147,7 @@ test('a certificate that is none ends the process with exit code 1 and names the
 
 test('SIGTERM ends it with exit code 0 at once, whatever connections are kept alive, and all is there again', async () => {
   // Longer than two starts may take, and not longer than the interval: then the answer would name another one.
-  const env = { RATE_LIMIT_SECONDS: '30' };
+  const env = { RATE_LIMIT_SECONDS: '3600' };
   const first = await serving(env);
   const { agentId, apiKey } = await register(first.url);
   expect(await push(first.url, apiKey, 1)).toBe(204);
@@ -141,7 +156,7 @@ test('SIGTERM ends it with exit code 0 at once, whatever connections are kept al
   first.child.kill('SIGTERM');
   expect(await first.exit).toBe(0);
   // A connection is kept alive for longer than a minute.
-  expect(performance.now() - began).toBeLessThan(12_000);
+  expect(performance.now() - began).toBeLessThan(50_000);
   const second = await serving(env);
   expect(await agentsOf(second.url)).toEqual(before);
   expect(before).toMatchObject([{ agentId, phase: 'Healthy' }]);

@@ -139,6 +139,8 @@ describe('the connection', () => {
       response.writeHead(statuses.shift() ?? 200, { 'content-type': 'application/json' });
       response.end('{"metadata":{"name":"a"}}');
     });
+    // However long a test takes: no connection is closed for want of requests.
+    server.keepAliveTimeout = 600_000;
     server.on('connection', (socket) => sockets.add(socket));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   });

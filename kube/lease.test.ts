@@ -1,19 +1,18 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { setTimeout as delay } from 'node:timers/promises';
-import { systemClock } from '../runtime/clock.ts';
 import { silentLogger } from '../runtime/logger.ts';
 import { startFakeApiServer, type FakeApiServer } from '../testing/fake-api-server.ts';
-import { stopwatch } from '../testing/stopwatch.ts';
+import { SteppingClock } from '../testing/stepping-clock.ts';
 import { createKubeClient, type KubeClient } from './client.ts';
 import { createLeaderElection, microTime, type LeaderElection, type LeaderElectionOptions } from './lease.ts';
 
 const COLLECTION = '/apis/coordination.k8s.io/v1/namespaces/n/leases';
 const LEASE = { namespace: 'n', name: 'operator' };
-/** The product's 15, 10 and 2 seconds, twenty times as fast. */
-const timing = { leaseMs: 3_000, renewWithinMs: 2_000, retryMs: 100, lookMs: 50 };
+const timing = { leaseMs: 15_000, renewWithinMs: 10_000, retryMs: 2_000, lookMs: 500 };
 
 let server: FakeApiServer;
 let client: KubeClient;
+let clock: SteppingClock;
 let elections: LeaderElection[];
 let leading: string[];
 let log: string[];
@@ -21,6 +20,7 @@ let log: string[];
 beforeEach(async () => {
   server = await startFakeApiServer();
   client = createKubeClient({ access: server.access, part: 'test' });
+  clock = new SteppingClock('2026-03-01T10:00:00.000Z');
   [elections, leading, log] = [[], [], []];
 });
 afterEach(async () => {
@@ -35,8 +35,7 @@ function candidate(identity: string, options: Partial<LeaderElectionOptions> = {
     lease: LEASE,
     identity,
     logger: silentLogger,
-    clock: systemClock,
-    timing,
+    clock,
     lead: async (signal) => {
       leading.push(identity);
       log.push(`${identity} begins`);
@@ -47,18 +46,26 @@ function candidate(identity: string, options: Partial<LeaderElectionOptions> = {
     ...options,
   });
   elections.push(election);
+  // Each sleeps between two looks, or two renewals.
+  clock.loops += 1;
   election.start();
   return election;
 }
 
-async function until(condition: () => boolean, ms = 30_000): Promise<number> {
-  const elapsed = stopwatch();
-  const began = performance.now();
+/** Time passes, and whatever is due in it is done. */
+const pass = (ms: number): Promise<void> => clock.pass(ms, 100);
+
+async function end(election: LeaderElection): Promise<void> {
+  clock.loops -= 1;
+  await election.close();
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  const end = performance.now() + 30_000;
   while (!condition()) {
-    if (performance.now() - began > ms) throw new Error(`not in ${ms} ms; ${log.join(', ')}`);
+    if (performance.now() > end) throw new Error(`not in half a minute; ${log.join(', ')}`);
     await delay(5);
   }
-  return elapsed();
 }
 
 const spec = () => server.get(`${COLLECTION}/operator`)?.['spec'] as Record<string, unknown>;
@@ -76,8 +83,9 @@ describe('leader election', () => {
       leaseTransitions: 0,
     });
     const { acquireTime, renewTime } = spec();
-    await until(() => spec()['renewTime'] !== renewTime);
-    expect(spec()['acquireTime']).toBe(acquireTime);
+    await pass(timing.retryMs);
+    expect(spec()).toMatchObject({ acquireTime, renewTime: microTime(clock.now()) });
+    expect(spec()['renewTime']).not.toBe(renewTime);
   });
 
   test('takes the empty lease that an installation brings', async () => {
@@ -90,15 +98,14 @@ describe('leader election', () => {
   test('lets one of several lead, and the next at once when it stops', async () => {
     server.put(COLLECTION, { metadata: { name: 'operator' } });
     const all = ['a', 'b', 'c'].map((identity) => candidate(identity));
-    await until(() => leading.length > 0);
-    await delay(300);
+    await pass(3 * timing.retryMs);
     expect(leading).toHaveLength(1);
     const first = all.find((election) => election.isLeader())!;
-    await first.close();
+    await end(first);
     expect(spec()['holderIdentity']).toBe('');
     expect(first.isLeader()).toBe(false);
-    const took = await until(() => leading.length === 1);
-    expect(took).toBeLessThan(5 * timing.retryMs);
+    await pass(timing.lookMs);
+    expect(leading).toHaveLength(1);
     expect(spec()['leaseTransitions']).toBe(1);
   });
 
@@ -113,41 +120,43 @@ describe('leader election', () => {
         acquireTime: renewTime,
       },
     });
-    const began = performance.now();
     candidate('a');
-    await until(() => leading.length === 1);
-    expect(performance.now() - began).toBeGreaterThanOrEqual(timing.leaseMs);
+    await pass(timing.leaseMs);
+    expect(leading).toEqual([]);
+    await pass(timing.lookMs);
+    expect(leading).toEqual(['a']);
   });
 
   test('stops leading when it cannot renew, before another may begin, and takes the lead again later', async () => {
-    candidate('a');
+    const a = candidate('a');
     await until(() => leading.length === 1);
     let away = true;
     const refuse = () => {
       server.fail({
         when: () => {
           if (away) queueMicrotask(refuse);
-          return true;
+          return away;
         },
         answer: { status: 503 },
       });
     };
     refuse();
-    const refusedAt = performance.now();
-    const ended = await until(() => leading.length === 0);
-    expect(performance.now() - refusedAt).toBeGreaterThanOrEqual(timing.renewWithinMs - timing.retryMs);
-    expect(ended).toBeLessThan(timing.leaseMs);
+    await pass(timing.renewWithinMs - 100);
+    expect([a.isLeader(), leading]).toEqual([true, ['a']]);
+    await pass(100);
+    expect([a.isLeader(), leading]).toEqual([false, []]);
     away = false;
-    await until(() => leading.length === 1);
+    await pass(timing.retryMs);
+    expect([a.isLeader(), leading]).toEqual([true, ['a']]);
     expect(log).toEqual(['a begins', 'a ends', 'a begins']);
   });
 
   test('rides over an outage that is shorter than the renewal limit', async () => {
-    candidate('a');
+    const a = candidate('a');
     await until(() => leading.length === 1);
-    for (let index = 0; index < 2; index += 1) server.fail({ when: () => true, answer: 'cut' });
-    await delay(500);
-    expect(log).toEqual(['a begins']);
+    for (let index = 0; index < 3; index += 1) server.fail({ when: () => true, answer: 'cut' });
+    await pass(timing.renewWithinMs + timing.retryMs);
+    expect([a.isLeader(), log]).toEqual([true, ['a begins']]);
   });
 
   test('gives the lead up when its work fails, so that another replica may try', async () => {
@@ -164,8 +173,9 @@ describe('leader election', () => {
       metadata: { name: 'operator' },
       spec: { holderIdentity: 'b', leaseDurationSeconds: 60 },
     });
-    await until(() => leading.length === 0);
-    await a.close();
+    await pass(timing.retryMs);
+    expect(leading).toEqual([]);
+    await end(a);
     expect(spec()['holderIdentity']).toBe('b');
   });
 });

@@ -2,13 +2,14 @@ import type { Clock } from '../runtime/clock.ts';
 
 /** Time that passes only when a test says so; what sleeps wakes in the order in which it is due. */
 export class SteppingClock implements Clock {
-  readonly #loops: number;
+  /** How many loops sleep on this clock when nothing is at work. */
+  loops: number;
   #nowMs: number;
   #sleeping: { dueMs: number; wake: () => void }[] = [];
 
-  /** `loops`: how many loops sleep on this clock when nothing is at work; 0: time passes whoever is at work. */
+  /** `loops` 0: time passes whoever is at work. */
   constructor(start: string, loops = 0) {
-    this.#loops = loops;
+    this.loops = loops;
     this.#nowMs = Date.parse(start);
   }
 
@@ -47,12 +48,12 @@ export class SteppingClock implements Clock {
     return this.#sleeping.map(({ dueMs }) => dueMs - this.#nowMs).sort((a, b) => a - b);
   }
 
-  /** Lets `ms` milliseconds pass in steps of a second; time stands still while one of the loops is at work. */
-  async pass(ms: number): Promise<void> {
+  /** Lets `ms` milliseconds pass in steps of `stepMs`; time stands still while one of the loops is at work. */
+  async pass(ms: number, stepMs = 1_000): Promise<void> {
     const untilMs = this.#nowMs + ms;
     while (this.#nowMs < untilMs) {
       await this.#allAsleep();
-      this.#nowMs = Math.min(this.#nowMs + 1_000, untilMs);
+      this.#nowMs = Math.min(this.#nowMs + stepMs, untilMs);
       const due = this.#sleeping.filter((each) => each.dueMs <= this.#nowMs);
       this.#sleeping = this.#sleeping.filter((each) => each.dueMs > this.#nowMs);
       for (const each of due.sort((a, b) => a.dueMs - b.dueMs)) each.wake();
@@ -63,8 +64,8 @@ export class SteppingClock implements Clock {
 
   async #allAsleep(): Promise<void> {
     const deadline = Date.now() + 30_000;
-    while (this.#sleeping.length < this.#loops) {
-      if (Date.now() > deadline) throw new Error(`only ${this.#sleeping.length} of ${this.#loops} sleep`);
+    while (this.#sleeping.length < this.loops) {
+      if (Date.now() > deadline) throw new Error(`only ${this.#sleeping.length} of ${this.loops} sleep`);
       await new Promise((resolve) => setTimeout(resolve, 2));
     }
   }
