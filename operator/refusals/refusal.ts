@@ -34,14 +34,15 @@ function after(note: string, who: string, verb: string): string | null {
   return end < 0 ? null : note.slice(end + verb.length);
 }
 
-/** What the cache keeps of an Event: there are many of them, and most are nobody's of ours. */
-export function keepEvent(guardPolicy: string): (event: StoredEvent) => StoredEvent {
+/** What the cache keeps of an Event; null: nothing, as of most: a cluster has many, and few are of ours. */
+export function keepEvent(guardPolicy: string): (event: StoredEvent) => StoredEvent | null {
   return (event) => {
+    const { regarding, note } = event;
+    if (!refusalOf(event, guardPolicy) || !regarding || !note) return null;
     const { name, namespace, uid, resourceVersion } = event.metadata;
     const metadata = Object.fromEntries(
       Object.entries({ name, namespace, uid, resourceVersion }).filter(([, value]) => value !== undefined),
     ) as unknown as StoredEvent['metadata'];
-    const { regarding, note } = event;
-    return refusalOf(event, guardPolicy) && regarding && note ? { metadata, regarding, note } : { metadata };
+    return { metadata, regarding, note };
   };
 }

@@ -37,8 +37,9 @@ describe('an Event of a controller that could not make a pod', () => {
     ['without a word', '', null],
   ])('refused %s', (_who, note, wanted) => {
     expect(refusalOf(event(note), 'guard')).toEqual(wanted && { controller: regarding, ...wanted });
-    // The cache keeps only what concerns us.
-    expect('note' in keepEvent('guard')(event(note))).toBe(wanted !== null);
+    // The cache keeps only what concerns us, and of anything else not even the name.
+    const kept = { metadata: { name: 'e', namespace: 'team' }, regarding, note };
+    expect(keepEvent('guard')({ ...event(note), reason: 'FailedCreate' })).toEqual(wanted && kept);
   });
 
   test('without the object that it is about says nothing', () => {
