@@ -1,0 +1,275 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { parse, stringify } from 'yaml';
+import { startControlPlane, type ControlPlane } from '../e2e/cluster/control.ts';
+import { run } from '../e2e/cluster/run.ts';
+import type { Pod } from '../core/injection/pod.ts';
+import type { PolicyCondition } from '../kube/canary-condition.ts';
+import { createKubeClient, type KubeClient } from '../kube/client.ts';
+import { loadClusterAccess } from '../kube/cluster-access.ts';
+import { expectOk } from '../kube/objects.ts';
+import { collectionPath, objectPath, type Resource } from '../kube/resources.ts';
+import { startOperator, type Operator } from '../operator/start.ts';
+import { silentLogger, type Logger } from '../runtime/logger.ts';
+import { readConfig as readWebhookConfig } from '../webhook/config.ts';
+import { startWebhook, type StartOptions, type Webhook } from '../webhook/start.ts';
+import { apiAudit, type ApiAudit } from './api-audit.ts';
+import { clusterBinary } from './cluster-binary.ts';
+import { configOf } from './operator-config.ts';
+import { until } from './operator-rig.ts';
+import { render, RELEASE_NAMESPACE as SYSTEM } from './rendered-chart.ts';
+import { stopProcess } from './stop-process.ts';
+
+const ADMISSION = '/apis/admissionregistration.k8s.io/v1';
+const CONFIGURATION = `${ADMISSION}/mutatingwebhookconfigurations/agent-compliance`;
+export const SIDECAR_IMAGE = 'agent-compliance/sidecar:0.1.0';
+/** Of the canary. */
+export const CANARY_POLICY = 'agent-compliance-canary';
+
+export interface Policy {
+  metadata: { resourceVersion: string; generation: number };
+  spec: { validations: { expression: string; reason: string }[] };
+  status: { observedGeneration?: number; conditions?: PolicyCondition[] };
+}
+
+/** An Event as it is stored. */
+export interface Happening {
+  regarding: { kind: string; name: string };
+  type: string;
+  reason: string;
+  note: string;
+}
+
+/** A real API server and its controllers with the chart in it, and in this process the webhook and the operator. */
+export class InjectorRig {
+  readonly audit: ApiAudit;
+  readonly #scratch: string;
+  readonly #control: ControlPlane;
+  /** As an administrator. */
+  readonly #client: KubeClient;
+  #webhook: Webhook | null = null;
+  #operator: Operator | null = null;
+
+  private constructor(scratch: string, audit: ApiAudit, control: ControlPlane) {
+    [this.#scratch, this.audit, this.#control] = [scratch, audit, control];
+    this.#client = createKubeClient({ access: loadClusterAccess(control.kubeconfig), part: 'test' });
+  }
+
+  static async open(): Promise<InjectorRig> {
+    const scratch = mkdtempSync(join(tmpdir(), 'agent-compliance-injector-'));
+    const audit = apiAudit(scratch);
+    const [control, items] = await Promise.all([
+      startControlPlane({ controllers: true, apiServerArgs: audit.args }),
+      render('canary.intervalSeconds=1'),
+    ]);
+    const rig = new InjectorRig(scratch, audit, control);
+    try {
+      // No kubelet stands behind it; a DaemonSet wants a pod for it all the same.
+      await rig.post('/api/v1/nodes', { metadata: { name: 'node1' } });
+      await rig.post('/api/v1/namespaces', { metadata: { name: SYSTEM } });
+      await rig.kubectl(['apply', '-f', '-'], JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
+      // A policy takes about a second to be in force.
+      await until('the guard', async () => (await rig.refused(optedIn('probe'))) !== null);
+      return rig;
+    } catch (error) {
+      await rig.close();
+      throw error;
+    }
+  }
+
+  /** Ends the webhook and the operator. */
+  async stop(): Promise<void> {
+    await Promise.all([this.stopInjector(), this.stopOperator()]);
+  }
+
+  async close(): Promise<void> {
+    await this.stop();
+    await this.#client.close();
+    await this.#control.close();
+    rmSync(this.#scratch, { recursive: true, force: true });
+  }
+
+  /** What it prints. Throws what it says when it fails. */
+  async kubectl(args: readonly string[], input = ''): Promise<string> {
+    const command = [clusterBinary('kubectl'), '--kubeconfig', this.#control.kubeconfig, ...args];
+    const { stdout, stderr, code } = await run(command, { input });
+    if (code !== 0) throw new Error(stderr);
+    return stdout;
+  }
+
+  async get<T>(path: string): Promise<T> {
+    return expectOk(await this.#client.send<T>({ method: 'GET', path }));
+  }
+
+  async list<T>(resource: Resource<T>, namespace: string): Promise<T[]> {
+    return (await this.get<{ items: T[] }>(collectionPath(resource, namespace))).items;
+  }
+
+  async post<T>(path: string, body: unknown): Promise<T> {
+    return expectOk(await this.#client.send<T>({ method: 'POST', path, body }));
+  }
+
+  async patch(path: string, body: unknown, type: 'json' | 'merge' = 'merge'): Promise<void> {
+    const contentType = `application/${type}-patch+json`;
+    expectOk(await this.#client.send({ method: 'PATCH', path, body, contentType }));
+  }
+
+  /** A namespace in which pods can be made. */
+  async namespace(name: string): Promise<string> {
+    await this.post('/api/v1/namespaces', { metadata: { name } });
+    const path = `/api/v1/namespaces/${name}/serviceaccounts/default`;
+    await until('the ServiceAccount', async () => (await this.#client.send({ method: 'GET', path })).ok);
+    return name;
+  }
+
+  /** Why the API server refuses a pod; null: it does not. Nothing is stored. */
+  async refused(pod: object): Promise<string | null> {
+    const path = '/api/v1/namespaces/default/pods';
+    const answer = await this.#client.send({ method: 'POST', path, query: { dryRun: 'All' }, body: pod });
+    return answer.ok ? null : answer.message;
+  }
+
+  /** What has been told for this reason in a namespace. */
+  async told(reason: string, namespace: string): Promise<Happening[]> {
+    const path = `/apis/events.k8s.io/v1/namespaces/${namespace}/events`;
+    return (await this.get<{ items: Happening[] }>(path)).items.filter((each) => each.reason === reason);
+  }
+
+  async firstTold(reason: string, namespace: string): Promise<Happening> {
+    let found: Happening | undefined;
+    await until(`an Event ${reason} in ${namespace}`, async () => {
+      [found] = await this.told(reason, namespace);
+      return found !== undefined;
+    });
+    return found!;
+  }
+
+  /** Starts the webhook, which the API server does not know yet; what is returned tells it. */
+  async prepareInjector(
+    env: Record<string, string> = {},
+    options: StartOptions & { logger?: Logger } = {},
+  ): Promise<() => Promise<void>> {
+    const KUBECONFIG = await this.#kubeconfigOf('agent-compliance-webhook');
+    const config = readWebhookConfig({ SIDECAR_IMAGE, KUBECONFIG, ...env });
+    if (!config.ok) throw new Error(JSON.stringify(config.problems));
+    const { logger = silentLogger, ...rest } = options;
+    const { signal } = new AbortController();
+    const webhook = await startWebhook({ ...config.config, PORT: 0 }, logger, signal, rest);
+    this.#webhook = webhook;
+    let caBundle: string | undefined;
+    await until('the caBundle', async () => {
+      const { webhooks } = await this.get<{ webhooks: { clientConfig: { caBundle?: string } }[] }>(
+        CONFIGURATION,
+      );
+      caBundle = webhooks[0]?.clientConfig.caBundle;
+      return caBundle !== undefined && caBundle !== '';
+    });
+    // It runs outside of the cluster.
+    const value = { caBundle, url: `https://127.0.0.1:${webhook.port}/mutate/pod` };
+    return () => this.patch(CONFIGURATION, [{ op: 'add', path: '/webhooks/0/clientConfig', value }], 'json');
+  }
+
+  async startInjector(...how: Parameters<InjectorRig['prepareInjector']>): Promise<void> {
+    await (
+      await this.prepareInjector(...how)
+    )();
+  }
+
+  async stopInjector(): Promise<void> {
+    await this.#webhook?.close();
+    this.#webhook = null;
+  }
+
+  async startOperator(env: Record<string, string> = {}): Promise<void> {
+    const config = configOf({
+      POD_NAMESPACE: SYSTEM,
+      POD_NAME: 'operator-1',
+      KUBECONFIG: await this.#kubeconfigOf('agent-compliance-operator'),
+      GUARD_POLICY: 'agent-compliance-guard',
+      CANARY_NAMESPACE: 'platform-canary',
+      CANARY_POLICY,
+      CANARY_SECONDS: '1',
+      SIDECAR_IMAGE,
+      ...env,
+    });
+    this.#operator = await startOperator(config, silentLogger, new AbortController().signal);
+  }
+
+  async stopOperator(): Promise<void> {
+    await this.#operator?.close();
+    this.#operator = null;
+  }
+
+  /** Status of the operator's /readyz. */
+  async readiness(): Promise<number> {
+    return (await fetch(`http://127.0.0.1:${this.#operator?.port}/readyz`)).status;
+  }
+
+  /** Of the operator: a series with its labels, or a name for the sum of its series; null: there is none. */
+  async metric(series: string): Promise<number | null> {
+    const text = await (await fetch(`http://127.0.0.1:${this.#operator?.port}/metrics`)).text();
+    const found = text
+      .split('\n')
+      .filter((each) => each.startsWith(`${series} `) || each.startsWith(`${series}{`));
+    if (found.length === 0) return null;
+    return found.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0);
+  }
+
+  /** Resolves when the operator's canary has come to this outcome so often since its start. */
+  async checked(outcome: string, times = 1): Promise<void> {
+    await until(`${times} checks that say ${outcome}`, async () => {
+      const made = await this.metric(`platform_operator_canary_checks_total{outcome="${outcome}"}`);
+      return (made ?? 0) >= times;
+    });
+  }
+
+  async policy(): Promise<Policy> {
+    return this.get(`${ADMISSION}/validatingadmissionpolicies/${CANARY_POLICY}`);
+  }
+
+  async patchPolicy(spec: Partial<Policy['spec']>): Promise<void> {
+    await this.patch(`${ADMISSION}/validatingadmissionpolicies/${CANARY_POLICY}`, { spec });
+  }
+
+  async condition(): Promise<PolicyCondition | undefined> {
+    return (await this.policy()).status.conditions?.find(({ type }) => type === 'CanaryPassing');
+  }
+
+  /** From now on no controller makes a pod. */
+  async suspendControllers(): Promise<void> {
+    await stopProcess(this.#controllers());
+  }
+
+  resumeControllers(): void {
+    process.kill(this.#controllers(), 'SIGCONT');
+  }
+
+  #controllers(): number {
+    const folder = dirname(dirname(this.#control.kubeconfig));
+    return Number(readFileSync(join(folder, 'kube-controller-manager.pid'), 'utf8'));
+  }
+
+  async #kubeconfigOf(account: string): Promise<string> {
+    const resource = { group: '', version: 'v1', plural: 'serviceaccounts', kind: 'ServiceAccount' };
+    const path = objectPath(resource, { namespace: SYSTEM, name: account }, 'token');
+    const { status } = await this.post<{ status: { token: string } }>(path, { spec: {} });
+    const config = parse(readFileSync(this.#control.kubeconfig, 'utf8')) as { users: { name: string }[] };
+    const users = [{ name: config.users[0]?.name, user: { token: status.token } }];
+    const file = join(this.#scratch, account);
+    writeFileSync(file, stringify({ ...config, users }), { mode: 0o600 });
+    return file;
+  }
+}
+
+/** What a pod of a workload is made of. */
+export const podTemplate = (annotations: Record<string, string> = { 'platform.io/inject': 'true' }) => ({
+  metadata: { labels: { app: 'x' }, annotations },
+  spec: { containers: [{ name: 'agent', image: 'agent', ports: [{ containerPort: 8000 }] }] },
+});
+
+/** A pod that asks for its sidecar. */
+export const optedIn = (name: string, annotations?: Record<string, string>): Pod => ({
+  ...podTemplate(annotations),
+  metadata: { name, ...podTemplate(annotations).metadata },
+});
