@@ -1,5 +1,6 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
+import { freePorts } from '../examples/demo/free-ports.ts';
 import type { PolicyInput } from '../core/policy/policy-input.ts';
 
 /** A policy engine whose answers a test changes while it runs. */
@@ -50,8 +51,9 @@ export async function startFakeEngine(reply: FakeEngine['reply'] = { result: [] 
     socket.on('error', () => undefined).once('close', () => sockets.delete(socket));
   });
   const listen = (port: number) => new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
-  await listen(0);
-  const { port } = server.address() as AddressInfo;
+  // Nobody else gets it while the engine is away.
+  const [port = 0] = await freePorts(1);
+  await listen(port);
   const engine: FakeEngine = {
     url: `http://127.0.0.1:${port}`,
     asked: [],

@@ -14,6 +14,7 @@ import {
 } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AuditEntry } from '../core/behavior/audit-entry.ts';
+import { freePorts } from '../examples/demo/free-ports.ts';
 import { systemClock } from '../runtime/clock.ts';
 import type { LogFields, Logger } from '../runtime/logger.ts';
 import type { Manifest } from '../core/manifest/manifest.ts';
@@ -40,6 +41,8 @@ export interface RigOptions {
   timeoutMs?: number;
   /** How long the proxy keeps a connection to the agent for the next request; default as in use. */
   idleMs?: number;
+  /** The agent has a port that nobody else gets while it is away. */
+  agentGoesDown?: boolean;
   /** Path of UPSTREAM_URL. */
   prefix?: string;
   capacity?: number;
@@ -50,8 +53,8 @@ export interface RigOptions {
   manifest?: Manifest;
 }
 
-const listening = async (server: Server | TcpServer): Promise<number> => {
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+const listening = async (server: Server | TcpServer, port: number): Promise<number> => {
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
   return (server.address() as AddressInfo).port;
 };
 
@@ -60,7 +63,8 @@ async function rigBefore(
   options: RigOptions,
   stop: () => void,
 ): Promise<ProxyRig> {
-  const url = new URL(`http://127.0.0.1:${await listening(agent)}${options.prefix ?? ''}`);
+  const [wanted = 0] = options.agentGoesDown === true ? await freePorts(1) : [];
+  const url = new URL(`http://127.0.0.1:${await listening(agent, wanted)}${options.prefix ?? ''}`);
   const before = await startProxyBefore(url, options);
   return {
     ...before,

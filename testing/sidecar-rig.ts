@@ -1,8 +1,8 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { freePorts } from '../examples/demo/free-ports.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { LogFields, Logger } from '../runtime/logger.ts';
 import { readConfig } from '../sidecar/config.ts';
@@ -33,8 +33,9 @@ export async function startAgent(answers: FakeAgent['answers'] = {}): Promise<Fa
     else response.writeHead(answer ?? 404).end();
   });
   const listen = (port: number) => new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
-  await listen(0);
-  const { port } = server.address() as AddressInfo;
+  // Nobody else gets it while the agent is away.
+  const [port = 0] = await freePorts(1);
+  await listen(port);
   const agent: FakeAgent = {
     url: `http://127.0.0.1:${port}`,
     answers,

@@ -1,6 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { isDeepStrictEqual } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
 import { diceOf } from '../../testing/dice.ts';
@@ -93,7 +94,7 @@ const sum = (counts: Record<string, number>): number =>
 
 /** Once nothing is in flight: what each surface says. */
 async function settled() {
-  for (const deadline = Date.now() + 40_000; ;) {
+  for (const deadline = Date.now() + 100_000; ;) {
     // The counts first: an entry that they hold is complete in every answer that is asked for later.
     const outcomes = outcomesIn(await (await rig.control('/metrics')).text());
     const response = await rig.control('/audit');
@@ -147,7 +148,8 @@ function expectOneSum({ settled, entries }: Books): void {
   expect(stream.events.every(({ event }) => event === 'entry')).toBe(true);
   const seqs = new Set(streamed.map(({ seq }) => seq));
   expect([streamed.length, entries.size, seqs.size]).toEqual([last, last, last]);
-  for (const entry of held) expect(entries.get(entry.requestId)).toEqual(entry);
+  const differing = held.filter((entry) => !isDeepStrictEqual(entries.get(entry.requestId), entry));
+  expect(differing).toEqual([]);
 }
 
 /** Each entry has exactly one outcome, and it is the right one. */
@@ -166,12 +168,14 @@ function expectRightOutcomes({ mode, settled: { streamed, outcomes } }: Books): 
 
 /** What a client got is what its entry says; without an entry it was refused, or got nothing. */
 function expectClientsAgree({ clients, entries }: Books): void {
-  for (const { id, status, isWhole, isRefused } of clients.values()) {
+  const agrees = ({ id, status, isWhole, isRefused }: Experience): boolean => {
     const entry = entries.get(id);
-    if (isRefused) expect([id, entry, [400, 405, 501].includes(status ?? 0)]).toEqual([id, undefined, true]);
-    else if (status !== null) expect([id, entry?.statusCode]).toEqual([id, status]);
-    if (isWhole) expect([id, entry?.aborted]).toEqual([id, undefined]);
-  }
+    if (isRefused) return entry === undefined && [400, 405, 501].includes(status ?? 0);
+    if (status !== null && entry?.statusCode !== status) return false;
+    return !isWhole || entry?.aborted === undefined;
+  };
+  const disagreeing = clients.values().filter((client) => !agrees(client));
+  expect([...disagreeing].map((client) => [client, entries.get(client.id)])).toEqual([]);
 }
 
 /** What the agent saw is explained entry by entry. */
@@ -226,5 +230,5 @@ describe.each(['track', 'enforce'])('in mode %s', (mode) => {
     expect(now.last).toBeGreaterThan(REQUESTS * 0.8);
     const rare = Object.keys(KINDS).filter((kind) => now.streamed.filter(KINDS[kind]!).length < 10);
     expect(rare).toEqual([]);
-  }, 120_000);
+  }, 300_000);
 });

@@ -86,6 +86,7 @@ test('a client that does not read holds the source back, until it does', async (
     fill();
   };
   socket.pause().write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+  await until(() => written > 0, 'the request');
   let before = -1;
   while (written !== before) {
     before = written;

@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
 import { fullListener } from '../../testing/full-listener.ts';
+import { holdTimers } from '../../testing/held-timers.ts';
 import {
   ask,
   askRaw,
@@ -165,8 +166,7 @@ describe('the agent', () => {
 
   test('breaks off in its body: broken and aborted, with what had passed', async () => {
     rig = await startRig((request, response) => {
-      response.writeHead(200, { 'content-length': 10 }).write('part');
-      setTimeout(() => request.socket.destroy(), 20);
+      response.writeHead(200, { 'content-length': 10 }).write('part', () => request.socket.destroy());
     });
     await expect(ask(rig.port, { headers: HEADERS })).rejects.toThrow('aborted');
     expect(await left()).toEqual(
@@ -197,8 +197,13 @@ describe('the agent', () => {
   });
 
   test('does not answer in time: timeout', async () => {
-    rig = await startRig(() => undefined, { timeoutMs: 50 });
-    const { body } = await ask(rig.port, { headers: HEADERS });
+    using timers = holdTimers();
+    let isAsked = false;
+    rig = await startRig(() => (isAsked = true), { timeoutMs: 50 });
+    const asked = ask(rig.port, { headers: HEADERS });
+    await until(() => isAsked, 'the request at the agent');
+    await timers.pass(50);
+    const { body } = await asked;
     expect(await left()).toEqual(
       entry({ statusCode: 504, upstreamFailure: 'timeout', bytesOut: body.length }),
     );

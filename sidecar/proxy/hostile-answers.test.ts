@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { askRaw, startRawRig, until, type ProxyRig } from '../../testing/proxy-rig.ts';
@@ -104,11 +105,10 @@ function seenOf(answer: string): Seen {
 describe.each(['GET', 'POST'])('an agent that answers %s with', (method) => {
   let rig: ProxyRig;
   let bytes: string;
-  /** Milliseconds until the part of `bytes` behind the answer follows. */
-  let later: { bytes: string; ms: number } | null;
+  /** The agent's newest connection. */
+  let connection: Socket;
   let closes: boolean;
   beforeEach(async () => {
-    later = null;
     closes = false;
     rig = await startRawRig((socket) => socket.setEncoding('latin1').on('data', (text) => say(socket, text)));
   });
@@ -123,9 +123,8 @@ describe.each(['GET', 'POST'])('an agent that answers %s with', (method) => {
       socket.write('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello');
       return;
     }
+    connection = socket;
     socket.write(bytes, 'latin1');
-    const { bytes: rest, ms } = later ?? { bytes: '', ms: 0 };
-    if (rest !== '') setTimeout(() => socket.write(rest, 'latin1'), ms);
     if (closes) socket.end();
   }
 
@@ -152,9 +151,11 @@ describe.each(['GET', 'POST'])('an agent that answers %s with', (method) => {
     const end = sent.indexOf('\r\n\r\n') + 4 + ('body' in seen ? (seen.body ?? '').length : 0);
     const cutAt = sent.startsWith('HTTP/1.1 200 OK\r\nTransfer') ? sent.indexOf(CHUNKS) + CHUNKS.length : end;
     bytes = sent.slice(0, cutAt);
-    later = { bytes: sent.slice(cutAt), ms: 20 };
     expect(await ask(rig.port, method, '/first')).toEqual([expect.objectContaining(seen)]);
-    await new Promise((resolve) => setTimeout(resolve, 60));
+    // The proxy takes no other answer for that of a request to come.
+    const closed = connection.destroyed ? null : once(connection, 'close');
+    if (!connection.destroyed) connection.write(sent.slice(cutAt), 'latin1');
+    await closed;
     await expectOthersUnharmed();
   });
 

@@ -491,7 +491,7 @@ describe('an agent without an answer', () => {
   const problem = { type: 'about:blank', requestId: 'r-1' };
 
   test('that is down gives 502, and one warning for the whole outage', async () => {
-    rig = await startRig((_request, response) => response.end('ok'));
+    rig = await startRig((_request, response) => response.end('ok'), { agentGoesDown: true });
     const { port } = rig.agent.address() as { port: number };
     await new Promise((resolve) => rig.agent.close(resolve));
     const answer = await ask(rig.port, { headers: { 'x-request-id': 'r-1' } });
@@ -543,7 +543,7 @@ describe('an agent without an answer', () => {
   test('that puts any byte into a header is passed on or refused, and never harms the proxy', async () => {
     let bytes = '';
     rig = await startRawRig((socket) => {
-      socket.on('data', () => socket.end(bytes, 'latin1'));
+      socket.once('data', () => socket.end(bytes, 'latin1'));
     });
     const outcomes = new Set<number>();
     for (const headers of [{}, { 'transfer-encoding': 'chunked' }]) {
