@@ -37,8 +37,17 @@ export const MANIFEST_SCHEMA: SchemaNode = {
   }),
 };
 
+/** By pointer: a validator's errors name the same few again and again. */
+const known = new Map<string, SchemaNode>();
+
 /** The node that a JSON pointer of a validation error (`#/properties/spec/required`) points into. */
 export function schemaNodeAt(pointer: string): SchemaNode {
+  const node = known.get(pointer) ?? find(pointer);
+  known.set(pointer, node);
+  return node;
+}
+
+function find(pointer: string): SchemaNode {
   let node: unknown = MANIFEST_SCHEMA;
   for (const token of pointer.replace(/^#\/?/, '').split('/')) {
     if (token === '' || typeof node !== 'object' || node === null) break;
