@@ -23,7 +23,7 @@ export function installedFacts(change: Partial<InstalledFacts> = {}): InstalledF
     ...CLUSTER,
     at: new Date('2026-02-01T00:00:00Z'),
     release: { name: 'agent-compliance', namespace: 'platform-system', versions: ['1.0'] },
-    helm: known({ status: 'deployed', hasGuard: true }),
+    helm: known({ status: 'deployed', hasGuard: true, unreadable: null }),
     missingObjects: known([]),
     deployments: known([{ name: 'agent-compliance-webhook', wanted: 2, available: 2 }]),
     definition: known({ established: true, served: ['v1'] }),

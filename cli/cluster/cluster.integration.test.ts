@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parse, parseAllDocuments, stringify } from 'yaml';
 import type { CheckReport } from '../../core/check/check-report.ts';
+import type { CheckFinding } from '../../core/check/report.ts';
 import { CHART_KINDS, GRANTED } from '../../core/check/install-rights.ts';
 import type { LeftoverReport } from '../../core/check/leftovers.ts';
 import { startControlPlane, whyNoControlPlane, type ControlPlane } from '../../e2e/cluster/control.ts';
@@ -88,12 +89,12 @@ const deployment = (name: string): Body => ({
   /** A policy, a binding and a webhook configuration take about a second to be in force. */
   async function eventually(
     ask: () => Promise<CheckReport>,
-    is: (codes: string[]) => boolean,
+    is: (codes: string[], report: CheckReport) => boolean,
   ): Promise<CheckReport> {
     const end = Date.now() + 60_000;
     for (;;) {
       const report = await ask();
-      if (is(codesOf(report))) return report;
+      if (is(codesOf(report), report)) return report;
       if (Date.now() > end) throw new Error(JSON.stringify(report.findings, null, 1));
       await sleep(200);
     }
@@ -307,6 +308,22 @@ const deployment = (name: string): Body => ({
     }, 120_000);
   });
 
+  test('a newest revision of Helm that is broken is one finding, and the rest is looked at', async () => {
+    const name = `sh.helm.release.v1.${RELEASE}.v2`;
+    const labels = { owner: 'helm', name: RELEASE, version: '2', status: 'deployed' };
+    await apply({
+      ...{ apiVersion: 'v1', kind: 'Secret', type: 'helm.sh/release.v1' },
+      ...{ metadata: { name, namespace: NAMESPACE, labels }, stringData: { release: 'cut off' } },
+    });
+    const { findings } = await check();
+    const others = findings.filter(({ code }) => !BASE.includes(code));
+    expect(others.map(({ code, status, subject }) => [code, status, subject])).toEqual([
+      ['release-unreadable', 'found', `Secret ${NAMESPACE}/${name}`],
+      ['release-object-missing', 'unknown', ''],
+    ]);
+    await kubectl(['delete', 'secret', name, '-n', NAMESPACE]);
+  }, 90_000);
+
   describe('while the injector is away', () => {
     beforeAll(stopInjector);
     afterAll(async () => {
@@ -355,8 +372,21 @@ const deployment = (name: string): Body => ({
     }, 90_000);
 
     test('without a guard a pod slips in, and every one of that is found', async () => {
+      const quota = ['resourcequota', 'none', '-n', 'platform-canary'];
+      await kubectl(['create', 'quota', ...quota.slice(1), '--hard=pods=0']);
+      // The controller that says so does not run here.
+      const status = { hard: { pods: '0' }, used: { pods: '0' } };
+      await merge(quota, { status }, '--subresource=status');
       await kubectl(['delete', 'validatingadmissionpolicybinding', GUARD]);
-      const report = await eventually(check, (codes) => codes.includes('guard-ineffective'));
+      const ineffective = async (status: string) => {
+        const is = (each: CheckFinding) => each.code === 'guard-ineffective' && each.status === status;
+        const report = await eventually(check, (_, { findings }) => findings.some(is));
+        return { report, message: report.findings.find(is)?.message };
+      };
+      // The quota refuses the trial in their place.
+      expect((await ineffective('unknown')).message).toContain('quota: none');
+      await kubectl(['delete', ...quota]);
+      const { report } = await ineffective('found');
       expect(codesOf(report)).toEqual(expect.arrayContaining(['guard-missing', 'injector-no-answer']));
       await kubectl(['create', '-n', 'team', '-f', '-'], optedInPod());
       expect((await found('pod-without-sidecar'))[0]).toMatchObject({

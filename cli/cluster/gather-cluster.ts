@@ -54,7 +54,8 @@ export interface ServedResource {
 
 /** What the API server serves of a group and version; nothing where it does not know it. */
 export async function pluralsOf(client: KubeClient, groupVersion: string): Promise<ServedResource[]> {
-  const path = groupVersion.includes('/') ? `/apis/${groupVersion}` : `/api/${groupVersion}`;
+  const parts = groupVersion.split('/').map(encodeURIComponent);
+  const path = [parts.length > 1 ? '/apis' : '/api', ...parts].join('/');
   const answer = await client.send<{ resources?: ServedResource[] }>({ method: 'GET', path });
   if (!answer.ok && answer.status === 404) return [];
   return (expectOk(answer).resources ?? []).filter(({ name }) => !name.includes('/'));

@@ -56,8 +56,9 @@ export async function gatherInjector(
   const canary = policies.known
     ? policies.value.find(({ metadata }) => metadata.name === `${prefix}-canary`)
     : undefined;
-  const tried =
+  const namespaceTried =
     canary?.spec?.matchConstraints?.namespaceSelector?.matchLabels?.[NAMESPACE_NAME] ?? ANY_NAMESPACE;
+  const tried = { namespace: namespaceTried, guard };
   const [trial, wrongTrial] = await Promise.all([
     tryPod(client, tried, 'true'),
     tryPod(client, tried, 'maybe'),

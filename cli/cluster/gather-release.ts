@@ -79,10 +79,12 @@ export async function gatherRelease(
 
 function helmFacts(kept: HelmRelease | null): HelmFacts | null {
   if (kept === null) return null;
-  const hasGuard = kept.objects.some(
+  const { status, secret, content } = kept;
+  if (!content.ok) return { status, hasGuard: null, unreadable: { secret, why: content.why } };
+  const hasGuard = content.objects.some(
     ({ kind, name }) => kind === 'ValidatingAdmissionPolicy' && name.endsWith('-guard'),
   );
-  return { status: kept.status, hasGuard };
+  return { status, hasGuard, unreadable: null };
 }
 
 function deploymentFacts({ metadata, spec, status }: Deployment): DeploymentFacts {
@@ -95,12 +97,19 @@ async function missingOf(
   namespace: string,
 ): Promise<Fact<string[]>> {
   if (kept === null) return known([]);
-  const versions = [...new Set(kept.objects.map(({ apiVersion }) => apiVersion))];
+  if (!kept.content.ok) return notKnown('the newest revision of the release cannot be read');
+  const { objects } = kept.content;
+  const versions = [...new Set(objects.map(({ apiVersion }) => apiVersion))];
   const served = new Map(
-    await eachOf(versions, async (each) => [each, await pluralsOf(client, each)] as const),
+    await eachOf(
+      versions,
+      async (each) => [each, await look(`read /apis/${each}`, () => pluralsOf(client, each))] as const,
+    ),
   );
-  const facts = await eachOf(kept.objects, async (object) => {
-    const resource = served.get(object.apiVersion)?.find(({ kind }) => kind === object.kind);
+  const facts = await eachOf(objects, async (object) => {
+    const api = served.get(object.apiVersion) ?? known([]);
+    if (!api.known) return api;
+    const resource = api.value.find(({ kind }) => kind === object.kind);
     if (resource === undefined) return known(`${object.kind} ${object.name}`);
     const where = resource.namespaced ? ` in ${object.namespace ?? namespace}` : '';
     return look(`get ${resource.name}${where}`, async () =>

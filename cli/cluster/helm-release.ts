@@ -16,59 +16,87 @@ export interface ManifestObject {
 
 /** What Helm keeps of the newest revision of a release. */
 export interface HelmRelease {
+  /** Of its Secret. */
+  secret: string;
   status: string;
-  objects: ManifestObject[];
+  content: RevisionContent;
 }
 
-/** Reads the newest revision; null: Helm keeps none. Throws where it is none that this program can read. */
+/** `why` has no word of the Secret: the chart's values are in it. */
+export type RevisionContent = { ok: true; objects: ManifestObject[] } | { ok: false; why: string };
+
+/** Reads the newest revision; null: Helm keeps none. */
 export async function readHelmRelease(
   client: KubeClient,
   { name, namespace }: { name: string; namespace: string },
 ): Promise<HelmRelease | null> {
   const labelSelector = `owner=helm,name=${name}`;
   const { items } = await listObjects<Data>(client, SECRETS, { namespace, labelSelector });
-  const revision = ({ metadata }: Data) => Number(metadata.labels?.['version'] ?? 0);
+  const revision = ({ metadata }: Data) => Number(metadata.labels?.['version']) || 0;
   const [newest] = items.sort((a, b) => revision(b) - revision(a));
-  const encoded = newest?.data?.['release'];
-  if (newest === undefined || encoded === undefined) return null;
+  if (newest === undefined) return null;
+  const { name: secret, labels } = newest.metadata;
+  return { secret, status: labels?.['status'] ?? 'unknown', content: contentOf(newest.data?.['release']) };
+}
+
+/** What is in a revision's Secret. */
+export function contentOf(encoded: string | undefined): RevisionContent {
+  if (encoded === undefined) return { ok: false, why: 'it has no key "release"' };
   const release = decode(encoded);
-  const manifest = typeof release['manifest'] === 'string' ? release['manifest'] : '';
-  return { status: newest.metadata.labels?.['status'] ?? 'unknown', objects: objectsIn(manifest) };
+  if (release === null) return { ok: false, why: 'it is not JSON that Helm has packed' };
+  const { manifest } = release;
+  if (typeof manifest !== 'string') return { ok: false, why: 'it has no manifest' };
+  const objects = objectsIn(manifest);
+  return objects === null ? { ok: false, why: 'its manifest is no YAML' } : { ok: true, objects };
 }
 
 /** The chart that a revision's Secret is of; empty: it cannot be read. */
 export function chartIn(secret: Data): string {
   const encoded = secret.data?.['release'];
   if (encoded === undefined) return '';
-  const chart = chartOf(encoded);
+  // Somebody else's Secret may have the labels of Helm and anything in it.
+  const chart = decode(encoded)?.['chart'];
   const metadata = isRecord(chart) && isRecord(chart['metadata']) ? chart['metadata'] : {};
   return typeof metadata['name'] === 'string' ? metadata['name'] : '';
 }
 
-/** Somebody else's Secret may have the labels of Helm and anything in it. */
-function chartOf(encoded: string): unknown {
+/** Far more than Helm's largest: a Secret has 1 MiB at most. */
+const MAX_UNPACKED = 16 * 1024 * 1024;
+
+/** Base64 of the Secret around Helm's own base64 around gzip around JSON; null: it is something else. */
+function decode(encoded: string): Record<string, unknown> | null {
+  const packed = Buffer.from(Buffer.from(encoded, 'base64').toString('utf8'), 'base64');
+  const isPacked = packed[0] === 0x1f && packed[1] === 0x8b;
   try {
-    return decode(encoded)['chart'];
+    const text = isPacked ? gunzipSync(packed, { maxOutputLength: MAX_UNPACKED }) : packed;
+    const value: unknown = JSON.parse(text.toString('utf8'));
+    return isRecord(value) ? value : null;
   } catch {
-    return undefined;
+    return null;
   }
 }
 
-/** Base64 of the Secret around Helm's own base64 around gzip around JSON. */
-function decode(encoded: string): Record<string, unknown> {
-  const packed = Buffer.from(Buffer.from(encoded, 'base64').toString('utf8'), 'base64');
-  const isPacked = packed[0] === 0x1f && packed[1] === 0x8b;
-  const value: unknown = JSON.parse((isPacked ? gunzipSync(packed) : packed).toString('utf8'));
-  return isRecord(value) ? value : {};
+/** null: a document of it is no YAML. */
+function objectsIn(manifest: string): ManifestObject[] | null {
+  const values = valuesIn(manifest);
+  return (
+    values?.flatMap((value) => {
+      if (!isRecord(value) || !isRecord(value['metadata'])) return [];
+      const { apiVersion, kind, metadata } = value;
+      const { name, namespace } = metadata;
+      if (typeof apiVersion !== 'string' || typeof kind !== 'string' || typeof name !== 'string') return [];
+      return [{ apiVersion, kind, name, ...(typeof namespace === 'string' && { namespace }) }];
+    }) ?? null
+  );
 }
 
-function objectsIn(manifest: string): ManifestObject[] {
-  return parseAllDocuments(manifest).flatMap((document) => {
-    const value = document.toJS() as unknown;
-    if (!isRecord(value) || !isRecord(value['metadata'])) return [];
-    const { apiVersion, kind, metadata } = value;
-    const { name, namespace } = metadata;
-    if (typeof apiVersion !== 'string' || typeof kind !== 'string' || typeof name !== 'string') return [];
-    return [{ apiVersion, kind, name, ...(typeof namespace === 'string' && { namespace }) }];
-  });
+function valuesIn(manifest: string): unknown[] | null {
+  const documents = parseAllDocuments(manifest, { uniqueKeys: false });
+  if (documents.some(({ errors }) => errors.length > 0)) return null;
+  try {
+    return documents.map((document) => document.toJS() as unknown);
+  } catch {
+    // Aliases that would fill the memory.
+    return null;
+  }
 }

@@ -10,13 +10,19 @@ import { collectionPath, PODS } from '../../kube/resources.ts';
 /** The API server waits for the injector, twice at most. */
 const TIMEOUT_MS = 70_000;
 
+export interface TrialPlace {
+  namespace: string;
+  /** Name of the release's ValidatingAdmissionPolicy. */
+  guard: string;
+}
+
 /**
  * Asks for a pod as a dry run, which stores nothing: the whole way through the API server, the injector with the
  * certificate that it really serves, and the guard.
  */
 export async function tryPod(
   client: KubeClient,
-  namespace: string,
+  { namespace, guard }: TrialPlace,
   inject: 'true' | 'maybe',
 ): Promise<Fact<TrialFacts>> {
   const answer = await client.send<Pod>({
@@ -26,11 +32,11 @@ export async function tryPod(
     body: trialPod(namespace, inject),
     timeoutMs: TIMEOUT_MS,
   });
-  return trialOf(answer, namespace);
+  return trialOf(answer, { namespace, guard });
 }
 
 /** What an answer says of the injector and the guard. */
-export function trialOf(answer: KubeAnswer<Pod>, namespace: string): Fact<TrialFacts> {
+export function trialOf(answer: KubeAnswer<Pod>, { namespace, guard }: TrialPlace): Fact<TrialFacts> {
   if (answer.ok) {
     const injected = parseInjected(answer.body.metadata);
     const sidecar = answer.body.spec.initContainers?.some(({ name }) => name === SIDECAR_CONTAINER);
@@ -43,12 +49,13 @@ export function trialOf(answer: KubeAnswer<Pod>, namespace: string): Fact<TrialF
   if (status !== 422 && !/denied|PodSecurity|quota|webhook/.test(message))
     return notKnown(`cannot try a pod in ${namespace}: ${message}`);
   const noAnswer = message.includes(NO_ANSWER);
-  const by = message.includes(INJECTOR_WEBHOOK) ? 'injector' : isOfGuard(message) ? 'guard' : 'other';
-  return known({ outcome: 'refused', by, message, noAnswer });
+  return known({ outcome: 'refused', by: refuserIn(message, guard), message, noAnswer });
 }
 
-function isOfGuard(message: string): boolean {
-  return /ValidatingAdmissionPolicy '[^']*-guard'/.test(message);
+/** An API server that could not ask the injector names it too. */
+function refuserIn(message: string, guard: string): 'guard' | 'injector' | 'other' {
+  if (message.includes(`admission webhook "${INJECTOR_WEBHOOK}" denied the request`)) return 'injector';
+  return message.includes(`ValidatingAdmissionPolicy '${guard}'`) ? 'guard' : 'other';
 }
 
 /** Restricted, as the canary's namespace wants it. */

@@ -19,6 +19,7 @@ const missing = (elsewhere: Fact<readonly string[]>): Seen => ({
   elsewhere,
 });
 
+const REVISION = { secret: 'sh.helm.release.v1.r.v2', why: 'it has no manifest' };
 const refusal = { outcome: 'refused' as const, by: 'guard' as const, message: 'denied', noAnswer: false };
 const image = { container: 'agent', reason: 'ImagePullBackOff', message: 'not found' };
 const configMap = (text: string) => {
@@ -89,10 +90,17 @@ const FOUND: [what: string, seen: Seen, code: string, words: string, hint: strin
   ],
   [
     'an upgrade that failed',
-    installed({ helm: known({ status: 'failed', hasGuard: true }) }),
+    installed({ helm: known({ status: 'failed', hasGuard: true, unreadable: null }) }),
     'release-not-deployed',
     '"failed"',
     'helm history',
+  ],
+  [
+    'a newest revision that nobody can read',
+    installed({ helm: known({ status: 'deployed', hasGuard: null, unreadable: REVISION }) }),
+    'release-unreadable',
+    'Secret sh.helm.release.v1.r.v2 in platform-system, cannot be read: it has no manifest',
+    'kubectl delete secret sh.helm.release.v1.r.v2 -n platform-system',
   ],
   [
     'parts of two versions',
@@ -254,7 +262,7 @@ const FOUND: [what: string, seen: Seen, code: string, words: string, hint: strin
   [
     'a guard that is switched off',
     installed({
-      helm: known({ status: 'deployed', hasGuard: false }),
+      helm: known({ status: 'deployed', hasGuard: false, unreadable: null }),
       guard: known({ name: 'g', hasPolicy: false, bindings: [] }),
     }),
     'guard-off',
@@ -520,6 +528,15 @@ describe('what cannot be looked at', () => {
   ])('%s is unknown without %s', (code, key) => {
     const { findings } = reportOf(installed({ [key]: notKnown('a right lacks') }));
     expect(findings.filter((each) => each.code === code).map(({ status }) => status)).toEqual(['unknown']);
+  });
+
+  test('what refuses the wrong pod in place of the guard tells nothing of the guard', () => {
+    const wrongTrial = known({ ...refusal, by: 'other' as const, message: 'exceeded quota: team' });
+    const { findings, passed } = reportOf(installed({ wrongTrial }));
+    expect(findings).toMatchObject([
+      { code: 'guard-ineffective', status: 'unknown', message: expect.stringContaining('exceeded quota') },
+    ]);
+    expect(passed).not.toContain('guard-ineffective');
   });
 
   test('counts by the severity of its check', () => {

@@ -65,8 +65,17 @@ export interface ReleaseFacts {
 export interface HelmFacts {
   /** `deployed`, `failed`, `pending-upgrade`, ... */
   status: string;
-  /** Whether the release has a guard at all. */
-  hasGuard: boolean;
+  /** Whether the release has a guard at all; null: nobody can read what is in it. */
+  hasGuard: boolean | null;
+  /** The newest revision, where it is not what Helm writes. */
+  unreadable: UnreadableRevision | null;
+}
+
+export interface UnreadableRevision {
+  /** Name of its Secret. */
+  secret: string;
+  /** Without a word of what is in it. */
+  why: string;
 }
 
 export interface DeploymentFacts {

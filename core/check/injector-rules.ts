@@ -112,20 +112,9 @@ export const INJECTOR_RULES: readonly CheckRule<InstalledFacts>[] = [
   {
     code: 'guard-ineffective',
     severity: 'error',
-    when: 'a dry-run pod with the annotation `platform.io/inject: "maybe"` is admitted: neither the injector nor the guard refuses it',
+    when: 'a dry-run pod with the annotation `platform.io/inject: "maybe"` is admitted: neither the injector nor the guard refuses it; unknown where something else does, such as a quota',
     mend: 'Look at the guard, its binding, and the namespaces that both leave out.',
-    look: ({ wrongTrial, guard, helm, release }) =>
-      judged(wrongTrial, (found) =>
-        found.outcome === 'refused' || isMeantOff(helm) || isMeantWarn(guard)
-          ? []
-          : [
-              about(
-                release,
-                'a pod with platform.io/inject: "maybe" is admitted: nothing refuses what is wrong',
-                upgrade(release),
-              ),
-            ],
-      ),
+    look: wrongTrialOutcome,
   },
   {
     code: 'certificate-expired',
@@ -194,6 +183,34 @@ function trustOutcome({ injector, trusted, release }: InstalledFacts): Outcome {
               ? 'the injector has no certificate yet'
               : 'the certificate of the injector does not lead to the caBundle that the API server believes',
             hint,
+          ),
+        ],
+  );
+}
+
+/** What somebody else refuses tells nothing of the two that should. */
+function wrongTrialOutcome({ wrongTrial, guard, helm, release }: InstalledFacts): Outcome {
+  const isMeant = isMeantOff(helm) || isMeantWarn(guard);
+  if (
+    !isMeant &&
+    wrongTrial.known &&
+    wrongTrial.value.outcome === 'refused' &&
+    wrongTrial.value.by === 'other'
+  )
+    return {
+      problems: [],
+      unknown: [
+        `a pod with platform.io/inject: "maybe" is refused by something else, so nobody knows whether the guard does: ${wrongTrial.value.message}`,
+      ],
+    };
+  return judged(wrongTrial, ({ outcome }) =>
+    outcome === 'refused' || isMeant
+      ? []
+      : [
+          about(
+            release,
+            'a pod with platform.io/inject: "maybe" is admitted: nothing refuses what is wrong',
+            upgrade(release),
           ),
         ],
   );

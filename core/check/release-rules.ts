@@ -1,4 +1,11 @@
-import type { DeploymentFacts, InstalledFacts, PodFacts, ProcessFacts } from './facts.ts';
+import type {
+  DeploymentFacts,
+  InstalledFacts,
+  PodFacts,
+  ProcessFacts,
+  ReleaseFacts,
+  UnreadableRevision,
+} from './facts.ts';
 import { judged, together, type CheckRule, type Problem } from './rule.ts';
 
 const DEFINITION = 'agentobservations.platform.io';
@@ -23,6 +30,14 @@ export const RELEASE_RULES: readonly CheckRule<InstalledFacts>[] = [
               },
             ],
       ),
+  },
+  {
+    code: 'release-unreadable',
+    severity: 'error',
+    when: 'the newest revision that Helm keeps cannot be read: Helm itself can then neither upgrade the release nor remove it',
+    mend: 'Keep a copy of the Secret and delete it: Helm goes on from the revision before. Then repeat `helm upgrade`.',
+    look: ({ helm, release }) =>
+      judged(helm, (found) => (found?.unreadable ? [unreadable(found.unreadable, release)] : [])),
   },
   {
     code: 'release-versions',
@@ -118,6 +133,14 @@ export const RELEASE_RULES: readonly CheckRule<InstalledFacts>[] = [
       }),
   },
 ];
+
+function unreadable({ secret, why }: UnreadableRevision, { name, namespace }: ReleaseFacts): Problem {
+  return {
+    subject: `Secret ${namespace}/${secret}`,
+    message: `the newest revision of release ${name}, Secret ${secret} in ${namespace}, cannot be read: ${why}`,
+    hint: `kubectl get secret ${secret} -n ${namespace} -o yaml > copy.yaml; kubectl delete secret ${secret} -n ${namespace}; then helm upgrade again`,
+  };
+}
 
 function definitionProblems(found: { established: boolean; served: readonly string[] } | null): Problem[] {
   const what =
