@@ -34,7 +34,7 @@ export const RELEASE_RULES: readonly CheckRule<InstalledFacts>[] = [
   {
     code: 'release-unreadable',
     severity: 'error',
-    when: 'the newest revision that Helm keeps cannot be read: Helm itself can then neither upgrade the release nor remove it',
+    when: 'the newest revision that Helm keeps cannot be read: Helm looks past it, and can neither upgrade the release nor roll it back',
     mend: 'Keep a copy of the Secret and delete it: Helm goes on from the revision before. Then repeat `helm upgrade`.',
     look: ({ helm, release }) =>
       judged(helm, (found) => (found?.unreadable ? [unreadable(found.unreadable, release)] : [])),
