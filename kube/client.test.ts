@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { startFakeApiServer, type FakeApiServer } from '../testing/fake-api-server.ts';
 import { createKubeClient, KubeError, type KubeClient } from './client.ts';
-import { createObject, deleteObject, getObject } from './objects.ts';
+import { createObject, deleteObject, getObject, listObjects } from './objects.ts';
 import { PODS } from './resources.ts';
 
 const KEY = { namespace: 'n', name: 'a' };
@@ -48,6 +48,28 @@ describe('the client', () => {
       preconditions: { uid: 'uid-1' },
     });
     expect(await deleteObject(client, PODS, KEY)).toBe(false);
+  });
+
+  const isBehind = (headers: Record<string, string>) => ({
+    when: ({ url }: { url: URL }) => url.pathname === PATH,
+    answer: { status: 504, headers, body: { reason: 'Timeout', message: 'Too large resource version' } },
+  });
+
+  test('asks a server for a list again whose cache is behind its store', async () => {
+    await createObject(client, PODS, { metadata: KEY });
+    for (let times = 0; times < 3; times += 1) server.fail(isBehind({ 'retry-after': '0' }));
+    const { items } = await listObjects(client, PODS, { namespace: 'n' });
+    expect(items).toMatchObject([{ metadata: KEY }]);
+  });
+
+  test.each([
+    ['again and again', Array(4).fill({ 'retry-after': '0' })],
+    ['without saying when to ask again', [{}]],
+  ])('gives a list up that is refused %s', async (_, refusals: Record<string, string>[]) => {
+    await createObject(client, PODS, { metadata: KEY });
+    for (const headers of refusals) server.fail(isBehind(headers));
+    const list = listObjects(client, PODS, { namespace: 'n' });
+    await expect(list).rejects.toMatchObject({ code: 'KUBE_TIMEOUT', status: 504 });
   });
 
   test('escapes names in paths', async () => {

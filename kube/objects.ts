@@ -1,4 +1,5 @@
-import { KubeError, type KubeAnswer, type KubeClient } from './client.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { KubeError, type KubeAnswer, type KubeClient, type KubeRequest } from './client.ts';
 import { apiVersionOf, collectionPath, objectPath, type ObjectKey, type Resource } from './resources.ts';
 
 /** The object, or null when there is none. Throws a KubeError for any other refusal. */
@@ -24,15 +25,27 @@ export async function listObjects<T>(
   const items: T[] = [];
   for (let token: string | undefined; ;) {
     const query = { ...selectors, limit: pageSize, continue: token };
-    const page = expectOk(
-      await client.send<ListPage<T>>({ method: 'GET', path, query, only, signal, timeoutMs: 30_000 }),
-    );
+    const page = await askForPage<T>(client, { method: 'GET', path, query, only, signal, timeoutMs: 30_000 });
     for (const item of page.items ?? []) {
       const kept = keep ? keep(item) : item;
       if (kept !== null) items.push(kept);
     }
     token = page.metadata.continue;
     if (!token) return { items, resourceVersion: page.metadata.resourceVersion };
+  }
+}
+
+/** A busy API server is this many times asked for a page in all; each time it takes three seconds to refuse it. */
+const PAGE_TRIES = 4;
+
+/** An API server whose cache is still behind its store refuses a list with 504, and says when to ask again. */
+async function askForPage<T>(client: KubeClient, request: KubeRequest): Promise<ListPage<T>> {
+  for (let tries = 1; ; tries += 1) {
+    const answer = await client.send<ListPage<T>>(request);
+    if (answer.ok) return answer.body;
+    const isBehind = answer.status === 504 && answer.retryAfterMs !== null;
+    if (!isBehind || tries === PAGE_TRIES) throw new KubeError(answer);
+    await sleep(answer.retryAfterMs ?? 0, undefined, request.signal ? { signal: request.signal } : {});
   }
 }
 

@@ -5,7 +5,7 @@ import { parse, stringify } from 'yaml';
 import type { AgentObservation } from '../core/observation/observation.ts';
 import { startControlPlane, type ControlPlane } from '../e2e/cluster/control.ts';
 import { freePorts } from '../examples/demo/free-ports.ts';
-import { createKubeClient, KubeError, type KubeClient } from '../kube/client.ts';
+import { createKubeClient, type KubeClient } from '../kube/client.ts';
 import { loadClusterAccess } from '../kube/cluster-access.ts';
 import { expectOk, listObjects } from '../kube/objects.ts';
 import { AGENT_OBSERVATIONS, collectionPath } from '../kube/resources.ts';
@@ -100,18 +100,7 @@ export class OperatorRig {
   }
 
   async observations(): Promise<AgentObservation[]> {
-    let items: AgentObservation[] = [];
-    await until('a list of the observations', async () => {
-      try {
-        ({ items } = await listObjects(this.client, AGENT_OBSERVATIONS));
-        return true;
-      } catch (error) {
-        // It has not read the newest from its own store yet, and asks to be asked again.
-        if (error instanceof KubeError && error.code === 'KUBE_TIMEOUT') return false;
-        throw error;
-      }
-    });
-    return items;
+    return (await listObjects(this.client, AGENT_OBSERVATIONS)).items;
   }
 
   /**
