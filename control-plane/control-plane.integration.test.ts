@@ -62,7 +62,7 @@ const REMOTE = 'platform-remote';
   }
 
   async function until<T>(what: string, look: () => Promise<T | false | null | undefined>): Promise<T> {
-    const end = performance.now() + 40_000;
+    const end = performance.now() + 100_000;
     for (;;) {
       const found = await look();
       if (found) return found;

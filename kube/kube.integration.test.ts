@@ -7,6 +7,7 @@ import type { AgentObservation, InstanceStatus, ObservationStatus } from '../cor
 import { startControlPlane, whyNoControlPlane, type ControlPlane } from '../e2e/cluster/control.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { silentLogger } from '../runtime/logger.ts';
+import { busyTimes } from '../testing/stopwatch.ts';
 import { startTcpRelay, type TcpRelay } from '../testing/tcp-relay.ts';
 import { createKubeClient, type KubeClient } from './client.ts';
 import { loadClusterAccess, type ClusterAccess } from './cluster-access.ts';
@@ -46,7 +47,7 @@ import type { Pod, Service } from './types.ts';
     expectOk(await client.send({ method: 'POST', path, body: crd }));
     const listed = { method: 'GET' as const, path: collectionPath(AGENT_OBSERVATIONS) };
     await until(async () => (await client.send(listed)).ok);
-  }, 90_000);
+  }, 300_000);
   afterAll(async () => {
     await client.close();
     await control.close();
@@ -65,9 +66,9 @@ import type { Pod, Service } from './types.ts';
   });
 
   async function until(look: () => Promise<boolean> | boolean): Promise<void> {
-    const end = performance.now() + 40_000;
+    const end = performance.now() + 120_000;
     while (!(await look())) {
-      if (performance.now() > end) throw new Error('not in fifteen seconds');
+      if (performance.now() > end) throw new Error('not in two minutes');
       await delay(20);
     }
   }
@@ -221,7 +222,7 @@ import type { Pod, Service } from './types.ts';
       expect(status?.tokens).toBe(50);
       expect(status?.conditions).toEqual([condition]);
       await Promise.all(clients.map((each) => each.close()));
-    }, 60_000);
+    }, 300_000);
 
     test('is not written when nothing changes, and says so', async () => {
       await make();
@@ -280,7 +281,7 @@ import type { Pod, Service } from './types.ts';
     const released = performance.now();
     await until(() => second.isLeader());
     // It looks twice a second; the lease would have lasted for fifteen.
-    expect(performance.now() - released).toBeLessThan(10_000);
+    expect(performance.now() - released).toBeLessThan(10_000 * busyTimes());
     expect(leading).toEqual(['first', 'second']);
     expect((await getObject(client, LEASES, { namespace, name: 'lead' }))?.spec).toMatchObject({
       holderIdentity: 'second',
@@ -288,7 +289,7 @@ import type { Pod, Service } from './types.ts';
       leaseTransitions: 1,
     });
     await second.close();
-  }, 60_000);
+  }, 300_000);
 
   test('an event is stored once and counted when it repeats', async () => {
     const options = {
@@ -366,7 +367,7 @@ import type { Pod, Service } from './types.ts';
       await deleteObject(client, PODS, { namespace, name: 'agent-1' });
       // The API server itself remembers for ten seconds that a token was good.
       await until(async () => (await reviewToken(client, { token, audience })).kind === 'rejected');
-    }, 60_000);
+    }, 300_000);
 
     test('tells a token that anybody with the right may have made', async () => {
       expect(await reviewToken(client, { token: await tokenFor(null), audience })).toEqual({

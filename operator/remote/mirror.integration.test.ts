@@ -83,7 +83,7 @@ interface EventItem {
       REMOTE_POLL_SECONDS: '1',
     };
     outside = await rig.start('control-plane', /listens/, serving);
-  }, 90_000);
+  }, 300_000);
 
   afterAll(async () => {
     await closeOperators();
@@ -97,7 +97,7 @@ interface EventItem {
   }
 
   async function until<T>(what: string, look: () => Promise<T>): Promise<NonNullable<T>> {
-    const end = performance.now() + 60_000;
+    const end = performance.now() + 120_000;
     while (performance.now() < end) {
       const found = await look();
       if (found) return found;
@@ -211,11 +211,12 @@ interface EventItem {
     expect(
       (await metric('platform_operator_mirror_polls_total')).filter((n) => n !== undefined),
     ).toHaveLength(1);
-  }, 90_000);
+  }, 300_000);
 
   test('cost no write while nothing changes, and an Event where something does', async () => {
     const versions = async () => (await observed()).map(({ metadata }) => metadata.resourceVersion);
-    await polls(1);
+    // The second one begins when all of the first is written.
+    await polls(2);
     const before = await versions();
     await polls(3);
     expect(await versions()).toEqual(before);
@@ -227,9 +228,9 @@ interface EventItem {
       const own = items.filter(({ regarding }) => regarding.name === 'shop');
       return own.map(({ reason }) => reason).sort();
     };
-    await until('the Events', async () => (await reasons()).includes('Unhealthy'));
+    await until('the Events', async () => (await reasons()).length >= 4);
     expect(await reasons()).toEqual(['GradeChanged', 'GradeChanged', 'Healthy', 'Unhealthy']);
-  }, 90_000);
+  }, 300_000);
 
   test('go when they are gone there, and keep their names when they are registered again', async () => {
     const [before] = (await observed()).filter(({ metadata }) => metadata.name.startsWith('search-'));
@@ -242,7 +243,7 @@ interface EventItem {
     expect((await observed()).map(({ metadata }) => metadata.name).sort()).toEqual(
       ['search', before!.metadata.name, 'shop'].sort(),
     );
-  }, 90_000);
+  }, 300_000);
 
   test('stay in an outage, which is no lack of readiness but told once, and counted', async () => {
     const before = await observed();
@@ -258,7 +259,7 @@ interface EventItem {
       'cannot read the agents of the control plane outside the cluster, and tries again',
     ]);
     await closeOperators();
-  }, 90_000);
+  }, 300_000);
 
   test('are Unknown when nobody has heard of them for two minutes, and what they are when it is back', async () => {
     let aheadMs = 0;
@@ -304,11 +305,11 @@ interface EventItem {
       await running;
       await informer.close();
     }
-  }, 90_000);
+  }, 300_000);
 
   test('go from a cluster whose operator mirrors nothing any more', async () => {
     await startReplica({ PLATFORM_CONTROL_PLANE_URL: '', LEADER_ELECT: 'false' });
     await until('the end', async () => !(await observed()).some(isMirrored));
     expect((await observed()).map(({ metadata }) => metadata.name)).toEqual(['search']);
-  }, 90_000);
+  }, 300_000);
 });

@@ -63,7 +63,7 @@ async function closeAll(): Promise<void> {
 }
 
 async function until(what: string, look: () => boolean | Promise<boolean>): Promise<void> {
-  const end = performance.now() + 40_000;
+  const end = performance.now() + 100_000;
   while (!(await look())) {
     if (performance.now() > end) throw new Error(`${what} did not come`);
     await delay(20);

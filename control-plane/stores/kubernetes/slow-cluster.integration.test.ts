@@ -4,22 +4,25 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import type { Heartbeat } from '../../../core/heartbeat/heartbeat.ts';
-import type { AgentObservation } from '../../../core/observation/observation.ts';
 import { startControlPlane, whyNoControlPlane } from '../../../e2e/cluster/control.ts';
 import { createKubeClient, type KubeClient } from '../../../kube/client.ts';
 import { loadClusterAccess } from '../../../kube/cluster-access.ts';
-import { expectOk, listObjects } from '../../../kube/objects.ts';
+import { expectOk, getObject } from '../../../kube/objects.ts';
 import { AGENT_OBSERVATIONS, collectionPath } from '../../../kube/resources.ts';
 import { systemClock } from '../../../runtime/clock.ts';
 import { silentLogger } from '../../../runtime/logger.ts';
 import { createMetrics, type Metrics } from '../../../runtime/metrics.ts';
 import { aHeartbeat } from '../../../testing/heartbeat.ts';
+import { stopProcess } from '../../../testing/stop-process.ts';
+import { busyTimes, stopwatch } from '../../../testing/stopwatch.ts';
 import type { HeartbeatOutcome, Store } from '../store.ts';
 import { createKubernetesStore } from './kubernetes-store.ts';
 
 const AGENTS = Array.from({ length: 16 }, (_, index) => `agent-${index}`);
 /** Senders wait for ten seconds. */
 const ANSWER_MS = 10_000;
+/** What the store takes to write what is left, at most; for a machine with nothing else to do. */
+const CLOSE_MS = 12_000;
 
 (whyNoControlPlane() ? describe.skip : describe)('while the API server is slow', () => {
   let cluster: Awaited<ReturnType<typeof startControlPlane>>;
@@ -43,7 +46,7 @@ const ANSWER_MS = 10_000;
     await post('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', crd);
     const path = collectionPath(AGENT_OBSERVATIONS);
     while (!(await client.send({ method: 'GET', path })).ok) await sleep(50);
-  }, 90_000);
+  }, 300_000);
 
   afterEach(() => store.close(), 60_000);
 
@@ -56,8 +59,8 @@ const ANSWER_MS = 10_000;
     expectOk(await client.send({ method: 'POST', path, body }));
   }
 
-  /** A store whose every request takes `latencyMs` longer, with an observation of each agent. */
-  async function open(latencyMs: () => number): Promise<void> {
+  /** A store whose every request waits for `late` first, with an observation of each agent. */
+  async function open(late: () => Promise<void>): Promise<void> {
     namespace = `slow-${(namespaces += 1)}`;
     await post('/api/v1/namespaces', { metadata: { name: namespace } });
     for (const name of AGENTS)
@@ -67,11 +70,12 @@ const ANSWER_MS = 10_000;
       });
     [aheadMs, warnings, metrics] = [0, [], createMetrics()];
     store = createKubernetesStore({
-      client: { ...client, send: (request) => sleep(latencyMs()).then(() => client.send(request)) },
+      client: { ...client, send: (request) => late().then(() => client.send(request)) },
       clock: { ...systemClock, monotonicMs: () => performance.now() + aheadMs },
       logger: { ...silentLogger, warn: (message) => void warnings.push(message) },
       metrics,
       rateLimitSeconds: 0,
+      closeMs: CLOSE_MS * busyTimes(),
     });
     await store.start(new AbortController().signal);
     while (store.unready() !== null) await sleep(20);
@@ -86,39 +90,43 @@ const ANSWER_MS = 10_000;
 
   /** What became of the answer, and after how many milliseconds. */
   async function timed(answer: Promise<HeartbeatOutcome>): Promise<{ kind: string; ms: number }> {
-    const began = performance.now();
+    const elapsed = stopwatch();
     const kind = await answer.then(
       (outcome) => outcome.kind as string,
       (error: { status?: number }) => String(error.status),
     );
-    return { kind, ms: performance.now() - began };
+    return { kind, ms: elapsed() };
   }
 
   const waiting = (): number =>
     Number(/platform_control_plane_pending_heartbeats (\d+)/.exec(metrics.render())?.[1]);
 
   async function storedTokens(): Promise<unknown[]> {
-    const { items } = await listObjects<AgentObservation>(client, AGENT_OBSERVATIONS, { namespace });
-    return items.map(({ status }) => status?.tokens);
+    const keys = AGENTS.map((name) => ({ namespace, name }));
+    const found = await Promise.all(keys.map((key) => getObject(client, AGENT_OBSERVATIONS, key)));
+    return found.map((observation) => observation?.status?.tokens);
   }
 
   test('by two seconds a request, heartbeats are answered at once, and none of them is lost by a stop', async () => {
-    let latencyMs = 0;
-    await open(() => latencyMs);
-    latencyMs = 2_000;
+    let late = () => Promise.resolve();
+    await open(() => late());
+    // None of its requests passes until all answers are there.
+    const gate = Promise.withResolvers<void>();
+    late = () => gate.promise;
     const answers = await Promise.all(AGENTS.map((name) => timed(beat(name, 7))));
     expect(answers.map(({ kind }) => kind)).toEqual(AGENTS.map(() => 'accepted'));
-    expect(Math.max(...answers.map(({ ms }) => ms))).toBeLessThan(2_000);
+    late = () => sleep(2_000);
+    gate.resolve();
     await store.close();
     expect(await storedTokens()).toEqual(AGENTS.map(() => 7));
     expect(warnings).toEqual([]);
-  }, 90_000);
+  }, 300_000);
 
   test('or hangs, every answer comes in time, little is held, and all of it is stored when it goes on', async () => {
-    await open(() => 0);
+    await open(() => Promise.resolve());
     for (const name of AGENTS) await beat(name, 1);
     while (waiting() > 0) await sleep(20);
-    process.kill(apiServer, 'SIGSTOP');
+    await stopProcess(apiServer);
     try {
       const many = AGENTS.flatMap((name) => Array.from({ length: 20 }, (_, index) => beat(name, 2 + index)));
       const answers = await Promise.all(many.map(timed));
@@ -139,12 +147,12 @@ const ANSWER_MS = 10_000;
     } finally {
       process.kill(apiServer, 'SIGCONT');
     }
-    const end = performance.now() + 40_000;
+    const end = performance.now() + 120_000;
     while (waiting() > 0 && performance.now() < end) await sleep(50);
     // A refused one may have been on its way: its sender repeats it, and a repeat changes nothing.
     const [first, ...others] = await storedTokens();
     expect([21, 22]).toContain(first);
     expect(others).toEqual(AGENTS.slice(1).map(() => 21));
     expect((await timed(beat('agent-0', 24))).kind).toBe('accepted');
-  }, 90_000);
+  }, 300_000);
 });
