@@ -19,9 +19,15 @@ export interface ChartObject {
   };
 }
 
-/** `helm template` of the chart, with more arguments. */
+/** What was asked for already, by its arguments: a chart makes the same of the same values, keys that it makes up aside. */
+const asked = new Map<string, Promise<RunResult>>();
+
+/** `helm template` of the chart, with more arguments; asked again it gives the same answer. */
 export function template(...args: string[]): Promise<RunResult> {
-  return run(command(args));
+  const key = JSON.stringify(args);
+  const result = asked.get(key) ?? run(command(args));
+  asked.set(key, result);
+  return result;
 }
 
 /** As `template`, with a file of these values. */

@@ -60,6 +60,8 @@ A check is (list <is wrong> "path of the value" "what is wrong, and what to do")
     (printf "%s has other things in it; observations of agents outside the cluster need a namespace of their own, in which the control plane may create and delete them" $remote))
   (list (and .Values.canary.enabled (eq .Values.canary.namespace $remote)) "canary.namespace"
     (printf "%s is also remote.namespace; the canary needs a namespace of its own" $remote))
+  (list (and .Values.canary.enabled (has .Values.canary.namespace (include "ac.excludedNamespaces" . | fromJsonArray))) "canary.namespace"
+    (printf "nothing is injected in %s; the canary needs a namespace of its own" .Values.canary.namespace))
   (list (has .Release.Namespace .Values.networkPolicy.agents.namespaces) "networkPolicy.agents.namespaces"
     (printf "nothing is injected in %s, the release's own namespace" .Release.Namespace))
 ) -}}
