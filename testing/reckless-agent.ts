@@ -26,6 +26,13 @@ const ANSWERS = {
     };
     more();
   },
+  /** Until its client leaves. */
+  endless: (request: IncomingMessage, response: ServerResponse) => {
+    request.resume();
+    response.write('data: x\n\n');
+    const timer = setInterval(() => response.write('data: x\n\n'), 5);
+    response.once('close', () => clearInterval(timer));
+  },
   silence: (request: IncomingMessage) => void request.socket.destroy(),
   cut: (request: IncomingMessage, response: ServerResponse) =>
     breakIn(response, () => request.socket.destroy()),

@@ -26,6 +26,7 @@ const MANNERS = {
   refused: 4,
 } as const;
 const ANSWERS: Readonly<Record<Manner, number>> = {
+  endless: 0,
   whole: 50,
   echo: 15,
   early: 10,
@@ -58,7 +59,9 @@ export class RecklessClients {
   send(id: string): Promise<Experience> {
     const dice = this.#dice;
     const manner = oneOf(dice, MANNERS);
-    const path = `/${oneOf(dice, ANSWERS)}/${oneOf(dice, REPORTS)}`;
+    // Of a short answer there may be nothing left to cut when its client has read the head.
+    const answer = manner === 'cutsAnswer' && dice() < 0.5 ? 'endless' : oneOf(dice, ANSWERS);
+    const path = `/${answer}/${oneOf(dice, REPORTS)}`;
     if (manner === 'refused') {
       const head = REFUSED[Math.floor(dice() * REFUSED.length)] ?? '';
       return this.#sendRaw(id, head, null);

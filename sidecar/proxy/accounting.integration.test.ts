@@ -174,8 +174,8 @@ function expectClientsAgree({ clients, entries }: Books): void {
     if (status !== null && entry?.statusCode !== status) return false;
     return !isWhole || entry?.aborted === undefined;
   };
-  const disagreeing = clients.values().filter((client) => !agrees(client));
-  expect([...disagreeing].map((client) => [client, entries.get(client.id)])).toEqual([]);
+  const disagreeing = [...clients.values()].filter((client) => !agrees(client));
+  expect(disagreeing.map((client) => [client, entries.get(client.id)])).toEqual([]);
 }
 
 /** What the agent saw is explained entry by entry. */
