@@ -53,7 +53,7 @@ test.each([
 ])('the packaged reporter runs in a %s program', async (type, line) => {
   const { stdout, stderr } = await run(process.execPath, [`--input-type=${type}`, '-e', line + PROGRAM], {
     cwd: project.folder,
-    timeout: 15_000,
+    timeout: 60_000,
   });
   expect([JSON.parse(stdout), stderr]).toEqual([
     [
@@ -117,17 +117,13 @@ describe('the examples of the documentation', () => {
     expect([...examples.keys()].sort()).toEqual(['reporter.js', ...Object.keys(PROGRAMS)].sort());
   });
 
-  test.each(Object.entries(PROGRAMS))(
-    '%s',
-    async (file, use) => {
-      await runServer(project.folder, file, async (url) => {
-        expect(await get(`${url}/platform/health`)).toMatchObject({
-          agentName: 'shop',
-          checks: expect.arrayContaining([expect.objectContaining({ id: 'tool:search', status: 'pass' })]),
-        });
-        await use(url);
+  test.each(Object.entries(PROGRAMS))('%s', async (file, use) => {
+    await runServer(project.folder, file, async (url) => {
+      expect(await get(`${url}/platform/health`)).toMatchObject({
+        agentName: 'shop',
+        checks: expect.arrayContaining([expect.objectContaining({ id: 'tool:search', status: 'pass' })]),
       });
-    },
-    60_000,
-  );
+      await use(url);
+    });
+  });
 });

@@ -1,5 +1,17 @@
 import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import {
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -28,11 +40,51 @@ export async function makeConsumerProject(): Promise<ConsumerProject> {
     npm_config_registry: 'http://127.0.0.1:9',
   };
   const inFolder = (command: string, ...args: string[]): ReturnType<ConsumerProject['run']> =>
-    run(command, args, { cwd: folder, env, timeout: 60_000 });
-  // The bundles are there already; `npm run package` would build them again.
-  const { stdout } = await run(process.execPath, ['scripts/pack.ts', home], { cwd: root });
-  await inFolder('npm', 'install', '--offline', '--no-fund', '--no-audit', stdout.trim());
+    run(command, args, { cwd: folder, env, timeout: 100_000 });
+  await inFolder('npm', 'install', '--offline', '--no-fund', '--no-audit', await packedPackage());
   return { folder, run: inFolder, remove: () => rmSync(home, { recursive: true, force: true }) };
+}
+
+const KEPT = join(root, 'node_modules/.cache/packed-package');
+const KEPT_MS = 3_600_000;
+/** All that the package is made of. */
+const MADE_OF = [
+  'dist/**/*.{js,mjs,json}',
+  '{core,reporter,runtime,probe,push,scripts}/**/*.{ts,mjs}',
+  '{package,package-lock,tsconfig}.json',
+  '{LICENSE,CHANGELOG.md,docs/package.md,reporter/README.md}',
+];
+
+/** Path of the archive that `npm run package` makes of what is built: made once for every test file that wants it. */
+async function packedPackage(): Promise<string> {
+  const hash = createHash('sha256');
+  for (const file of globSync(MADE_OF, { cwd: root }).sort()) {
+    const { size, mtimeMs } = statSync(join(root, file));
+    hash.update(`${file} ${size} ${mtimeMs}\n`);
+  }
+  const folder = join(KEPT, hash.digest('hex'));
+  if (!existsSync(folder)) {
+    mkdirSync(KEPT, { recursive: true });
+    forgetOlder();
+    const scratch = mkdtempSync(`${folder}-`);
+    await run(process.execPath, ['scripts/pack.ts', scratch], { cwd: root });
+    try {
+      renameSync(scratch, folder);
+    } catch (error) {
+      // Another worker was faster.
+      if (!existsSync(folder)) throw error;
+      rmSync(scratch, { recursive: true });
+    }
+  }
+  return join(folder, readdirSync(folder)[0] ?? '');
+}
+
+/** Removes what nobody can be using any more. */
+function forgetOlder(): void {
+  for (const name of readdirSync(KEPT)) {
+    const kept = join(KEPT, name);
+    if (Date.now() - statSync(kept).mtimeMs > KEPT_MS) rmSync(kept, { recursive: true, force: true });
+  }
 }
 
 /** Puts packages of this repository into the project, as if it had installed them too. */
