@@ -67,6 +67,7 @@ export async function startNginxAgent(): Promise<NginxAgent> {
   const server = await startNginx(configuration);
   const url = new URL(`http://127.0.0.1:${server.port}`);
   const log = join(server.folder, 'requests.log');
+  /** Bytes of the log that were taken. */
   let read = 0;
   let marks = 0;
   return {
@@ -76,15 +77,13 @@ export async function startNginxAgent(): Promise<NginxAgent> {
       const mark = `${MARK}${marks}`;
       await (await fetch(new URL(mark, url))).text();
       for (;;) {
-        const text = await readFile(log, 'latin1');
-        const all = text
-          .split('\n')
-          .slice(read, -1)
-          .map((line) => parse(line));
-        const end = all.findIndex(({ uri }) => uri === mark);
-        if (end >= 0) {
-          read += end + 1;
-          return all.slice(0, end).filter(({ line }) => line !== '');
+        const text = (await readFile(log, 'latin1')).slice(read);
+        const end = text.indexOf(`"uri":"${mark}"`);
+        const lineEnd = text.indexOf('\n', end) + 1;
+        if (end >= 0 && lineEnd > 0) {
+          read += lineEnd;
+          const lines = text.slice(0, lineEnd).split('\n').slice(0, -2);
+          return lines.map((line) => parse(line)).filter(({ line }) => line !== '');
         }
         await sleep(2);
       }
