@@ -12,6 +12,7 @@ import { stopProcess } from '../testing/stop-process.ts';
 import { stopwatch } from '../testing/stopwatch.ts';
 import { createReporter, type Reporter, type ReporterOptions } from './index.ts';
 
+const CONTROL_PLANE = join(dirname(import.meta.dirname), 'dist/control-plane/main.js');
 const ADMIN_KEY = 'an-admin-key-of-the-test';
 const MANIFEST: Manifest = {
   apiVersion: 'platform.io/v1',
@@ -28,8 +29,7 @@ let log: unknown[][];
 
 /** A control plane process on the same port and data as the one before. */
 async function startPlane(env: Record<string, string> = {}): Promise<void> {
-  const child = spawn(process.execPath, ['control-plane/main.ts'], {
-    cwd: dirname(import.meta.dirname),
+  const child = spawn(process.execPath, [CONTROL_PLANE], {
     env: {
       PATH: process.env['PATH'],
       LOG_FORMAT: 'json',
@@ -126,7 +126,7 @@ describe('push mode before a real control plane', () => {
       { agentName: 'shop', runtime: 'local', phase: 'Healthy', tokens: 42 },
     ]);
     expect(messages('warn')).toEqual([]);
-  }, 60_000);
+  });
 
   test('back-off: a control plane that is away costs one warning, and no count is lost until it is back', async () => {
     await startPlane();
@@ -143,7 +143,7 @@ describe('push mode before a real control plane', () => {
     await reporter.stop();
     expect(await (await asAdmin('/agents')).json()).toMatchObject([{ agentName: 'shop', tokens: 11 }]);
     expect(reporter.getUsage().totalTokens).toBe(0);
-  }, 60_000);
+  });
 
   test('time-out: a control plane that hangs holds neither the agent nor its end', async () => {
     await startPlane();
@@ -155,10 +155,11 @@ describe('push mode before a real control plane', () => {
     await reporter.stop();
     expect(elapsed()).toBeLessThan(5_000);
     plane?.kill('SIGCONT');
-  }, 60_000);
+  });
 
   test('rate limit: what comes too early waits as long as it is told, and is no failure', async () => {
-    await startPlane({ RATE_LIMIT_SECONDS: '2' });
+    // Longer than a busy machine takes from one heartbeat to the next.
+    await startPlane({ RATE_LIMIT_SECONDS: '5' });
     let tools: string[] = ['search'];
     const services = [{ name: 'gone', address: '127.0.0.1:9', critical: true }];
     let isCritical = false;
@@ -181,7 +182,7 @@ describe('push mode before a real control plane', () => {
     expect((await reporter.getReport())?.status).toBe('unhealthy');
     await until(async () => (await stored('health'))?.['status'] === 'unhealthy');
     expect([messages('warn'), messages('debug')]).toEqual([[], ['the control plane asks to wait']]);
-  }, 60_000);
+  });
 
   test('key renewal: at two thirds of its life the key is exchanged, and the old one still works', async () => {
     await startPlane();
@@ -198,7 +199,7 @@ describe('push mode before a real control plane', () => {
     });
     expect(renewed.status).toBe(200);
     expect(JSON.stringify(log)).not.toContain(key.split('.')[2]);
-  }, 60_000);
+  });
 
   test.each<[string, () => Promise<string>]>([
     [
@@ -211,24 +212,20 @@ describe('push mode before a real control plane', () => {
     ],
     ['made up', () => Promise.resolve('eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ4In0.c2VjcmV0LXNpZ25hdHVyZQ')],
     ['of no form', () => Promise.resolve('secret-signature')],
-  ])(
-    'a key that is %s: one warning with the status, never the key',
-    async (_name, makeKey) => {
-      await startPlane();
-      const key = await makeKey();
-      const reporter = aReporter(key);
-      reporter.recordUsage('gpt', 5, 0);
-      reporter.start();
-      await until(() => messages('debug').includes('heartbeat fails again'));
-      expect(log.filter(([level]) => level === 'warn')).toEqual([
-        ['warn', 'heartbeat fails', expect.objectContaining({ kind: 'refused', status: 401 })],
-      ]);
-      const parts = [key, ...key.split('.')].filter((part) => part.length > 10);
-      for (const part of parts) expect(JSON.stringify(log)).not.toContain(part);
-      expect(reporter.getUsage().totalTokens).toBe(5);
-    },
-    60_000,
-  );
+  ])('a key that is %s: one warning with the status, never the key', async (_name, makeKey) => {
+    await startPlane();
+    const key = await makeKey();
+    const reporter = aReporter(key);
+    reporter.recordUsage('gpt', 5, 0);
+    reporter.start();
+    await until(() => messages('debug').includes('heartbeat fails again'));
+    expect(log.filter(([level]) => level === 'warn')).toEqual([
+      ['warn', 'heartbeat fails', expect.objectContaining({ kind: 'refused', status: 401 })],
+    ]);
+    const parts = [key, ...key.split('.')].filter((part) => part.length > 10);
+    for (const part of parts) expect(JSON.stringify(log)).not.toContain(part);
+    expect(reporter.getUsage().totalTokens).toBe(5);
+  });
 
   test('body cap: a report far over 64 KiB is cut to fit, and accepted with its usage', async () => {
     await startPlane();
@@ -242,7 +239,7 @@ describe('push mode before a real control plane', () => {
     await until(async () => (await stored('usage')) !== null);
     expect([(await stored('usage'))?.['totalTokens'], (await stored('gap'))?.['grade']]).toEqual([7, 'F']);
     expect(messages('warn')).toEqual(['heartbeat is cut to fit']);
-  }, 60_000);
+  });
 
   test('a wrong key is said without showing it, when the reporter is made', () => {
     const env = { PLATFORM_URL: 'ftp://plane', PLATFORM_KEY: 'secret-key', PLATFORM_TOKEN_FILE: '/x' };
