@@ -44,7 +44,7 @@ const MANIFEST = plainManifest('3d-corner-shop', REASONS);
     folder = await mkdtemp(join(tmpdir(), 'reporter-opa-'));
     await writePolicy(join(folder, 'policy'), MANIFEST);
     opa = await startOpa([join(folder, 'policy')]);
-  }, 60_000);
+  });
   afterAll(async () => {
     await opa.close();
     await rm(folder, { recursive: true });
@@ -99,7 +99,7 @@ const MANIFEST = plainManifest('3d-corner-shop', REASONS);
       ['pii_detector_not_invoked'],
       [],
     ]);
-  }, 60_000);
+  });
 
   test('an engine that hangs costs its time-out and no more', async () => {
     await stopProcess(opa.pid);
@@ -110,5 +110,5 @@ const MANIFEST = plainManifest('3d-corner-shop', REASONS);
     } finally {
       process.kill(opa.pid, 'SIGCONT');
     }
-  }, 60_000);
+  });
 });

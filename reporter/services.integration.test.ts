@@ -66,7 +66,7 @@ const REFUSED = fail('connection refused');
     beforeAll(async () => {
       redis = await startRedis();
       guarded = await startRedis({ password: 'secret' });
-    }, 60_000);
+    });
     afterAll(() => Promise.all([redis.close(), guarded.close()]));
 
     test.each<[string, () => string]>([
@@ -92,7 +92,7 @@ const REFUSED = fail('connection refused');
         process.kill(redis.pid, 'SIGCONT');
       }
       expect(await found(`redis://127.0.0.1:${redis.port}`)).toEqual([pass, pass, pass]);
-    }, 60_000);
+    });
   });
 
   describe('PostgreSQL', () => {
@@ -111,7 +111,7 @@ const REFUSED = fail('connection refused');
       const url = `postgres://127.0.0.1:${postgres.port}`;
       const deadline = Date.now() + 30_000;
       while (Date.now() < deadline && (await found(url)).some((check) => check?.status !== 'pass'));
-    }, 60_000);
+    });
     afterAll(() => postgres.close());
 
     test.each([
@@ -139,7 +139,7 @@ const REFUSED = fail('connection refused');
         process.kill(postgres.pid, 'SIGCONT');
       }
       expect(await found(`postgres://127.0.0.1:${postgres.port}`)).toEqual([pass, pass]);
-    }, 60_000);
+    });
 
     test('that is a Redis: it speaks another protocol', async () => {
       const redis = await startRedis();
@@ -148,6 +148,6 @@ const REFUSED = fail('connection refused');
       const [service] = await found(`postgres://127.0.0.1:${redis.port}`);
       await redis.close();
       expect([stranger, NO_ANSWER, fail('connection closed without an answer')]).toContainEqual(service);
-    }, 60_000);
+    });
   });
 });

@@ -1,3 +1,4 @@
+import { connect } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Check } from '../core/health/health.ts';
 import type { Manifest } from '../core/manifest/manifest.ts';
@@ -55,7 +56,7 @@ const SILENT = fails('it accepts connections but does not answer within 3 s');
         longTerm: { backend: 'postgres', connectionString: urls.postgres },
       },
     };
-  }, 60_000);
+  });
   afterEach(async () => {
     await rig?.close();
     await reporter?.stop();
@@ -119,7 +120,8 @@ const SILENT = fails('it accepts connections but does not answer within 3 s');
   test.each(['manifest-static', 'agent-sdk'] as const)('up, as %s', async (mode) => {
     const ready = await look(await start(mode));
     expect([ready.source, ready.found]).toEqual([mode, ids.map(passes)]);
-    for (const { latencyMs = 0 } of ready.checks) expect(latencyMs).toBeLessThan(2000);
+    // What takes longer is no pass.
+    for (const { latencyMs = 0 } of ready.checks) expect(latencyMs).toBeLessThan(3000);
   });
 
   test.each(['manifest-static', 'agent-sdk'] as const)('down and back again, as %s', async (mode) => {
@@ -152,12 +154,21 @@ const SILENT = fails('it accepts connections but does not answer within 3 s');
     expect([hung.source, hung.found]).toEqual(['agent-sdk', [SILENT, SILENT, SILENT, SILENT]]);
     expect(hung.ms).toBeLessThan(6000);
     expect((await look(from)).found).toEqual(ids.map(passes));
-  }, 60_000);
+  });
 
   test('slow: the latency is that of its answer', async () => {
-    const from = await start('agent-sdk');
+    let onAnswer = (): void => undefined;
+    const relay = await servers.tcp((socket) => {
+      const upstream = connect(postgres.port, '127.0.0.1').on('error', () => socket.destroy());
+      socket.pipe(upstream).pipe(socket);
+      socket.once('close', () => onAnswer());
+    });
+    const orders = { name: 'orders', type: 'postgres', address: `postgres://127.0.0.1:${relay}/postgres` };
+    const { services } = spec['requires'] as { services: object[] };
+    const from = await start('agent-sdk', { requires: { services: [services[0], orders] } });
     const slow = await whileStopped([redis], async () => {
-      setTimeout(() => process.kill(redis.pid, 'SIGCONT'), 1000);
+      // Both are asked at once, and Redis says nothing until PostgreSQL has answered and this is over.
+      onAnswer = () => void setTimeout(() => process.kill(redis.pid, 'SIGCONT'), 600);
       return look(from);
     });
     const latencies = slow.checks.flatMap(({ id, latencyMs }) =>
@@ -195,5 +206,5 @@ const SILENT = fails('it accepts connections but does not answer within 3 s');
     const { checks } = JSON.parse(answers[0] ?? '') as Ready;
     const failed = checks.filter(({ status }) => status === 'fail').map(({ id }) => id);
     expect(failed).toEqual(['service:full', 'mcp:m', 'memory:vector', 'tracing:otlp', 'agent:upstream']);
-  }, 60_000);
+  });
 });

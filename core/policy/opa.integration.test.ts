@@ -176,7 +176,7 @@ const title = reason === undefined ? 'the real policy engine' : `the real policy
       // Each as a ConfigMap is mounted: the files are links into a hidden folder, which is a link as well.
       for (const folder of folders) await mountLikeConfigMap(folder);
       engine = await startOpa(folders);
-    }, 60_000);
+    });
 
     afterAll(() => engine?.close());
 

@@ -100,7 +100,7 @@ test('an agent that keeps to its manifest has 100 A', async () => {
   await rig.startAgent(agentPort, manifestPath, KEY);
   await startSidecar();
   await expectSeen({ ...GOOD, source: 'agent-sdk' });
-}, 60_000);
+});
 
 describe('a dead agent with a dataset and a dead service', () => {
   let service: Server | null = null;
@@ -137,7 +137,7 @@ describe('a dead agent with a dataset and a dead service', () => {
     await expectSeen({ score: 90, grade: 'A', issues: ['medium auditable'] });
     await declare({ ...declared, guardrails: GUARDRAILS });
     await expectSeen(GOOD);
-  }, 60_000);
+  });
 });
 
 test('an agent whose key is not set has 60 C and is not ready, until it is set', async () => {
@@ -155,7 +155,7 @@ test('an agent whose key is not set has 60 C and is not ready, until it is set',
   await keyless.stop();
   await rig.startAgent(agentPort, manifestPath, KEY);
   await expectSeen({ ...GOOD, source: 'agent-sdk' });
-}, 60_000);
+});
 
 test('a broken agent has 20 F with exactly five issues, and each goes with its cause', async () => {
   const broken = {
@@ -201,4 +201,4 @@ test('a broken agent has 20 F with exactly five issues, and each goes with its c
   await expectSeen({ score: 90, issues: ['medium auditable'] });
   await declare({ ...broken, tools: [{ name: 'calculator' }], guardrails: GUARDRAILS });
   await expectSeen(GOOD);
-}, 90_000);
+});

@@ -65,7 +65,7 @@ async function leftBehind(): Promise<{ named: number; listening: number[]; files
 }
 
 async function curl(line: string): Promise<unknown> {
-  const { stdout } = await run('/bin/sh', ['-c', line], { timeout: 10_000 });
+  const { stdout } = await run('/bin/sh', ['-c', line], { timeout: 60_000 });
   return JSON.parse(stdout) as unknown;
 }
 
@@ -86,7 +86,7 @@ describe('make demo ONCE=1', () => {
     expect(output.stdout).toMatch(/^ {2}-20 {2}guardrails\.input\.pii-detector /m);
     expect(output.stdout).not.toContain('\u001b');
     expect(await leftBehind()).toEqual({ named: 10, listening: [], files: [] });
-  }, 60_000);
+  });
 });
 
 describe('make demo', () => {
@@ -113,7 +113,7 @@ describe('make demo', () => {
     demo.kill('SIGINT');
     expect([await exited, output.stderr]).toEqual([0, '']);
     expect(await leftBehind()).toMatchObject({ listening: [], files: [] });
-  }, 60_000);
+  });
 
   test('ends with the reason when one of its processes does, and leaves nothing behind', async () => {
     startDemo({});
@@ -129,7 +129,7 @@ describe('make demo', () => {
     expect(await exited).toBe(1);
     expect(output.stderr).toMatch(/^the demo fails: agent-\w+ ended by itself \(SIGKILL\)/);
     expect(await leftBehind()).toMatchObject({ listening: [], files: [] });
-  }, 60_000);
+  });
 
   test('that is killed leaves nothing behind either: its processes end by themselves', async () => {
     startDemo({});
@@ -143,7 +143,7 @@ describe('make demo', () => {
       left = await leftBehind();
     }
     expect(left).toEqual({ named: 10, listening: [], files: [] });
-  }, 90_000);
+  });
 
   test('that is interrupted while it starts leaves nothing behind either', async () => {
     startDemo({});
@@ -151,5 +151,5 @@ describe('make demo', () => {
     demo.kill('SIGINT');
     expect([await exited, output.stderr]).toEqual([1, 'the demo fails: stopped by SIGINT\n']);
     expect(await leftBehind()).toMatchObject({ listening: [], files: [] });
-  }, 60_000);
+  });
 });

@@ -102,7 +102,7 @@ describe('the MCP servers of the official SDK, as the running sidecar sees them'
       agent: { '/health': 200, '/capabilities': 200 },
       env: { OPENAI_API_KEY: 'k', MCP_URL: urls['stateful'] ?? '' },
     });
-  }, 60_000);
+  });
   afterAll(async () => {
     await rig.close();
     await servers.close();

@@ -53,7 +53,7 @@ inEachSetting('the ws client', ({ mode, serve }) => {
   ])('echoes frames of one megabyte, %s', async (_name, perMessageDeflate) => {
     await connect({ perMessageDeflate });
     expect(client.extensions).toBe(perMessageDeflate ? 'permessage-deflate' : '');
-    for (let i = 0; i < 5; i += 1) {
+    for (let i = 0; i < 2; i += 1) {
       const sent = randomBytes(MEGABYTE);
       const echo = nextMessage(client);
       client.send(sent);
@@ -141,7 +141,7 @@ inEachSetting('the ws client', ({ mode, serve }) => {
     } else {
       serveSockets();
       const agentEnded = once(server, 'connection').then(([socket]) => once(socket as WebSocket, 'close'));
-      client = new WebSocket(`${rig.url.replace('http', 'ws')}/chat`);
+      client = new WebSocket(`${rig.url.replace('http', 'ws')}/chat`).on('error', () => undefined);
       const [, answer] = (await once(client, 'unexpected-response')) as [unknown, IncomingMessage];
       expect([answer.statusCode, answer.headers['x-platform-policy-violations']]).toEqual([403, DENIAL]);
       expect(JSON.parse(await text(answer))).toMatchObject({
@@ -149,7 +149,6 @@ inEachSetting('the ws client', ({ mode, serve }) => {
         violations: [DENIAL],
       });
       await agentEnded;
-      client.on('error', () => undefined);
     }
     expect(await rig.completed(1)).toMatchObject([
       {
