@@ -134,11 +134,13 @@ export interface AnnotationProblem {
 export type ReadAnnotations =
   { ok: true; values: AnnotationValues } | { ok: false; problems: AnnotationProblem[] };
 
+const TABLE = Object.entries(ANNOTATIONS);
+
 /** Reads every annotation of the table, and reports all wrong ones at once. */
 export function readAnnotations(annotations: Readonly<Record<string, string>>): ReadAnnotations {
   const values: Record<string, unknown> = {};
   const problems: AnnotationProblem[] = [];
-  for (const [key, annotation] of Object.entries(ANNOTATIONS)) {
+  for (const [key, annotation] of TABLE) {
     const raw = annotations[annotation.name];
     if (raw === undefined) continue;
     const result = annotation.read(raw);

@@ -95,22 +95,22 @@ function planOf({ settings, values, agentName, agent, agentPort, resources }: Su
   };
 }
 
-/** Annotations of ours that stand on pods for other reasons. */
-const OTHER_ANNOTATIONS: readonly string[] = [
+/** Those that wish something, and those of ours that stand on pods for other reasons. */
+const KNOWN_ANNOTATIONS: ReadonlySet<string> = new Set([
+  ...Object.values(ANNOTATIONS).map((row) => row.name),
   INJECTED_ANNOTATION,
   CA_ANNOTATION,
   'platform.io/retry',
   'platform.io/compliant-grade',
-];
+]);
 
 /** A client is shown 4 KiB of warnings at most, whoever they come from. */
 const MAX_WARNINGS = 5;
 
 /** A misspelt annotation would otherwise be a wish that nobody hears. */
 function unknownAnnotations(annotations: Readonly<Record<string, string>>): string[] {
-  const known = [...Object.values(ANNOTATIONS).map((row) => row.name), ...OTHER_ANNOTATIONS];
   const unknown = Object.keys(annotations).filter(
-    (name) => name.startsWith('platform.io/') && !known.includes(name),
+    (name) => name.startsWith('platform.io/') && !KNOWN_ANNOTATIONS.has(name),
   );
   const warnings = unknown
     .slice(0, MAX_WARNINGS)

@@ -23,6 +23,8 @@ type Shape =
   | { map: Shape }
   | { object: Readonly<Record<string, Shape>>; required?: readonly string[] };
 
+type JsonObject = Readonly<Record<string, unknown>>;
+
 const target: Shape = { object: { port: 'port' }, required: ['port'] };
 const handler: Shape = { object: { httpGet: target, tcpSocket: target } };
 const container: Shape = {
@@ -115,8 +117,8 @@ interface RawReview {
 
 /** Reads an AdmissionReview of admission.k8s.io/v1; the problem names the first field that is wrong. */
 export function parseReview(body: unknown): ParsedReview {
-  const wrong = mismatch(body, review, 'AdmissionReview');
-  if (wrong !== null) return { ok: false, problem: wrong };
+  const wrong = mismatch(body, review);
+  if (wrong !== null) return { ok: false, problem: `AdmissionReview${wrong}` };
   const { apiVersion, kind, request } = body as RawReview;
   if (apiVersion !== 'admission.k8s.io/v1' || kind !== 'AdmissionReview')
     return { ok: false, problem: 'the body is not an AdmissionReview of admission.k8s.io/v1' };
@@ -131,38 +133,54 @@ export function parseReview(body: unknown): ParsedReview {
 
 /** The first field of a pod that injection could not rely on, as a sentence; null when there is none. */
 export function podProblem(value: unknown, path: string): string | null {
-  return mismatch(value, pod, path);
+  const wrong = mismatch(value, pod);
+  return wrong === null ? null : path + wrong;
 }
 
 function isPodCreation({ operation, kind, subResource }: RawReview['request']): boolean {
   return operation === 'CREATE' && (kind.group ?? '') === '' && kind.kind === 'Pod' && !subResource;
 }
 
-/** The first place where `value` is not of `shape`, as a sentence; null when there is none. */
-function mismatch(value: unknown, shape: Shape, path: string): string | null {
-  if (typeof shape === 'string') return isPrimitive(value, shape) ? null : `${path} is not ${WORDS[shape]}`;
-  if ('list' in shape) {
-    if (!Array.isArray(value)) return `${path} is not a list`;
-    return first(value.map((item, index) => () => mismatch(item, shape.list, `${path}[${index}]`)));
+/**
+ * The first place where `value` is not of `shape`: the rest of a sentence that begins with the path of `value`; null when
+ * there is none. Paths are put together on the way back, since nearly every value is as it should be.
+ */
+function mismatch(value: unknown, shape: Shape): string | null {
+  if (typeof shape === 'string') return isPrimitive(value, shape) ? null : ` is not ${WORDS[shape]}`;
+  if ('list' in shape) return Array.isArray(value) ? mismatchInList(value, shape.list) : ' is not a list';
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return ' is not an object';
+  if ('map' in shape) return mismatchInMap(value as JsonObject, shape.map);
+  return mismatchInObject(value as JsonObject, shape.object, shape.required);
+}
+
+function mismatchInList(list: readonly unknown[], shape: Shape): string | null {
+  for (let index = 0; index < list.length; index += 1) {
+    const wrong = mismatch(list[index], shape);
+    if (wrong !== null) return `[${index}]${wrong}`;
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return `${path} is not an object`;
-  const members = Object.entries(value);
-  if ('map' in shape)
-    return first(
-      members.map(
-        ([key, member]) =>
-          () =>
-            mismatch(member, shape.map, `${path}.${key.slice(0, 100)}`),
-      ),
-    );
-  const missing = shape.required?.find((key) => !Object.hasOwn(value, key));
-  if (missing !== undefined) return `${path}.${missing} is missing`;
-  return first(
-    members.map(([key, member]) => () => {
-      const inner = Object.hasOwn(shape.object, key) ? shape.object[key] : undefined;
-      return inner === undefined ? null : mismatch(member, inner, `${path}.${key}`);
-    }),
-  );
+  return null;
+}
+
+function mismatchInMap(map: JsonObject, shape: Shape): string | null {
+  for (const key of Object.keys(map)) {
+    const wrong = mismatch(map[key], shape);
+    if (wrong !== null) return `.${key.slice(0, 100)}${wrong}`;
+  }
+  return null;
+}
+
+function mismatchInObject(
+  object: JsonObject,
+  shapes: Readonly<Record<string, Shape>>,
+  required: readonly string[] = [],
+): string | null {
+  for (const key of required) if (!Object.hasOwn(object, key)) return `.${key} is missing`;
+  for (const key of Object.keys(object)) {
+    const shape = Object.hasOwn(shapes, key) ? shapes[key] : undefined;
+    const wrong = shape === undefined ? null : mismatch(object[key], shape);
+    if (wrong !== null) return `.${key}${wrong}`;
+  }
+  return null;
 }
 
 const WORDS = {
@@ -184,12 +202,4 @@ function isPrimitive(value: unknown, shape: keyof typeof WORDS): boolean {
     default:
       return typeof value === shape;
   }
-}
-
-function first(checks: readonly (() => string | null)[]): string | null {
-  for (const check of checks) {
-    const wrong = check();
-    if (wrong !== null) return wrong;
-  }
-  return null;
 }

@@ -19,37 +19,50 @@ export function defaultAgentPort(container: Container): number {
  * Takes the names of the agent's port away from its container, so that the sidecar can carry them and every Service
  * that targets the port by name goes through the proxy. Kubelet resolves a probe's port name inside its own
  * container: the agent's probes and lifecycle handlers that used the name get the number, and still ask the agent.
+ * The container that comes back shares with the given one whatever did not change.
  */
 export function takePortNames(
   container: Container,
   number: number,
 ): { container: Container; restore: Restore[] } {
-  const names = new Set(namesOfPort(container, number));
-  if (names.size === 0) return { container, restore: [] };
-  const taken = structuredClone(container);
+  const names = namesOfPort(container, number);
+  if (names.length === 0) return { container, restore: [] };
   const restore: Restore[] = [];
-  taken.ports?.forEach((port, index) => {
-    if (port.name === undefined || port.containerPort !== number || !isTcp(port)) return;
+  const taken: Container = { ...container };
+  taken.ports = (container.ports ?? []).map((port, index) => {
+    const { name, ...unnamed } = port;
+    if (name === undefined || port.containerPort !== number || !isTcp(port)) return port;
     const place = Object.keys(port).indexOf('name');
-    restore.push([`ports/${index}/name`, port.name, ...(place > 0 ? ([place] as [number]) : ([] as []))]);
-    delete port.name;
+    restore.push(place > 0 ? [`ports/${index}/name`, name, place] : [`ports/${index}/name`, name]);
+    return unnamed as ContainerPort;
   });
-  const handlers: [string, Handler | undefined][] = [
-    ['livenessProbe', taken.livenessProbe],
-    ['readinessProbe', taken.readinessProbe],
-    ['startupProbe', taken.startupProbe],
-    ['lifecycle/postStart', taken.lifecycle?.postStart],
-    ['lifecycle/preStop', taken.lifecycle?.preStop],
-  ];
-  for (const [path, handler] of handlers) {
-    for (const kind of ['httpGet', 'tcpSocket'] as const) {
-      const target = handler?.[kind];
-      if (typeof target?.port !== 'string' || !names.has(target.port)) continue;
-      restore.push([`${path}/${kind}/port`, target.port]);
-      target.port = number;
-    }
+  for (const probe of ['livenessProbe', 'readinessProbe', 'startupProbe'] as const) {
+    const handler = container[probe];
+    if (handler !== undefined) taken[probe] = byNumber(handler, { path: probe, names, number, restore });
+  }
+  if (container.lifecycle === undefined) return { container: taken, restore };
+  taken.lifecycle = { ...container.lifecycle };
+  for (const hook of ['postStart', 'preStop'] as const) {
+    const handler = container.lifecycle[hook];
+    if (handler !== undefined)
+      taken.lifecycle[hook] = byNumber(handler, { path: `lifecycle/${hook}`, names, number, restore });
   }
   return { container: taken, restore };
+}
+
+/** The handler with its port as a number where it was one of the names; the same object where it was none. */
+function byNumber(
+  handler: Handler,
+  { path, names, number, restore }: { path: string; names: string[]; number: number; restore: Restore[] },
+): Handler {
+  let changed = handler;
+  for (const kind of ['httpGet', 'tcpSocket'] as const) {
+    const target = handler[kind];
+    if (typeof target?.port !== 'string' || !names.includes(target.port)) continue;
+    restore.push([`${path}/${kind}/port`, target.port]);
+    changed = { ...changed, [kind]: { ...target, port: number } };
+  }
+  return changed;
 }
 
 /** The sidecar's proxy port once for each name that it took over; under a name of its own when there was none. */
