@@ -50,10 +50,11 @@ integration: dist/.built ## Tests against real OPA, API server, bundles and the 
 
 # Chance begins elsewhere each time: what is found so is repeated by SEED=.
 soak: export SEED := $(or $(SEED),$(shell date +%s))
-soak: dist/.built ## For longer: random tests from a new seed (SEED=), 500,000 pairs through both policy engines (PAIRS=), 100 exchanges of certificates (ROTATIONS=), the proxy's memory under load, ten minutes of agents in turmoil (CHURN_SECONDS=); about twenty-five minutes
+soak: dist/.built ## For longer: the unit tests in turbulence (TURBULENCE_LATE=), random tests from a new seed (SEED=), 500,000 pairs through both policy engines (PAIRS=), 100 exchanges of certificates (ROTATIONS=), the proxy's memory under load, ten minutes of agents in turmoil (CHURN_SECONDS=); about thirty minutes
 	@echo "SEED=$$SEED"
 	@ONLY="etcd kube-apiserver kubectl helm opa" e2e/cluster/build.sh
 	@npm run --silent test:unit -- --findRelatedTests testing/seed.ts
+	@TURBULENCE=$$SEED TURBULENCE_LATE=$${TURBULENCE_LATE:-0.3} NODE_OPTIONS='--require "$(CURDIR)/testing/turbulence.cjs"' npm run --silent test:unit
 	@PAIRS=$${PAIRS:-500000} npm run --silent test:integration -- --findRelatedTests testing/seed.ts
 	@ROTATIONS=$${ROTATIONS:-100} npm run --silent test:integration -- --testPathPatterns webhook/certificates/rotation.integration
 	@STARTS=$${STARTS:-20} npm run --silent test:integration -- --testPathPatterns webhook/replicas.integration

@@ -1,21 +1,30 @@
 // What a busy machine and a slow network do to a process, in every run: NODE_OPTIONS="--require ./testing/turbulence.cjs"
-// stops the thread for random moments and lets random writes to sockets leave late, in their order. Every test must pass
-// in it: one that does not has taken an order of events for granted that nothing promises. TURBULENCE= is the seed.
+// stops the thread for random moments, lets random writes to sockets leave late or in two parts, lets what comes on
+// sockets and from child processes arrive late or in two parts, and lets random file operations take their time; all in
+// their order. Every test must pass in it: one that does not has taken for granted what nothing promises. TURBULENCE= is
+// the seed. Left as they are, since Node.js promises them: the order of microtasks, of timers that are due, and that a
+// process has written to its own stdout and stderr when it says so.
 'use strict';
+const { ChildProcess } = require('node:child_process');
+const files = require('node:fs/promises');
+const { syncBuiltinESMExports } = require('node:module');
 const { Socket } = require('node:net');
 
 /** How often the thread is stopped, and for how long at most, in milliseconds; one stop in forty is LONG. */
 const EVERY_MS = 150;
 const STOP_MS = 40;
 const LONG_MS = 400;
-/** The share of writes that leave late, and by how many milliseconds at most. */
+/** The share of writes, reads and file operations that are late, and by how many milliseconds at most. */
 const LATE = Number(process.env.TURBULENCE_LATE ?? 0.15);
 const LATE_MS = 40;
+/** What is longer is not taken apart, in bytes. */
+const SPLIT_BYTES = 64 * 1024;
+const SEED = process.env.TURBULENCE ?? '1';
 
 // Real timers, whatever a test puts in their place.
 const { setTimeout } = globalThis;
 const sleeper = new Int32Array(new SharedArrayBuffer(4));
-let state = ((Number(process.env.TURBULENCE) || 1) * 7_919 + process.pid * 104_729) >>> 0;
+let state = ((Number(SEED) || 1) * 7_919 + process.pid * 104_729) >>> 0;
 
 /** Mulberry32: even, and enough for this. */
 function chance() {
@@ -25,20 +34,134 @@ function chance() {
   return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
 }
 
+const isLate = () => chance() < LATE;
+const later = (act) => void setTimeout(act, chance() * LATE_MS);
+/** Where bytes are taken apart; null: they stay together. */
+const cut = ({ length }) =>
+  length < 2 || length > SPLIT_BYTES || chance() < 0.5 ? null : 1 + Math.floor(chance() * (length - 1));
+
 function stop() {
   Atomics.wait(sleeper, 0, 0, chance() * (chance() < 1 / 40 ? LONG_MS : STOP_MS));
   setTimeout(stop, chance() * 2 * EVERY_MS).unref();
 }
-setTimeout(stop, chance() * EVERY_MS).unref();
 
-for (const method of ['_write', '_writev']) {
-  const original = Socket.prototype[method];
-  Socket.prototype[method] = function (...written) {
-    if (chance() >= LATE || this.connecting) return original.apply(this, written);
-    // One write is under way at a time, so those behind it keep their places.
-    setTimeout(() => {
-      if (this.destroyed) written.at(-1)(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' }));
-      else original.apply(this, written);
-    }, chance() * LATE_MS);
+/** Writes that have not left yet, by their socket. One is under way at a time, so those behind it keep their places. */
+const leaving = new Map();
+
+function lateWrites() {
+  const { _write: write, destroy } = Socket.prototype;
+  const gone = new WeakSet();
+  const bytesOf = ({ chunk, encoding }) => (typeof chunk === 'string' ? Buffer.from(chunk, encoding) : chunk);
+  const leave = (socket, bytes, callback) => {
+    leaving.delete(socket);
+    write.call(socket, bytes, 'buffer', callback);
+  };
+  const send = (socket, bytes, callback) => {
+    leaving.set(socket, () => leave(socket, bytes, callback));
+    later(() => {
+      if (!leaving.has(socket)) return;
+      const at = cut(bytes);
+      if (at === null) leave(socket, bytes, callback);
+      else
+        leave(socket, bytes.subarray(0, at), (error) =>
+          error || socket.destroyed ? callback(error) : send(socket, bytes.subarray(at), callback),
+        );
+    });
+  };
+  const patched = (original, chunksOf) =>
+    function (...written) {
+      if (this.connecting || this._isStdio || gone.has(this) || !isLate())
+        return original.apply(this, written);
+      send(this, Buffer.concat(chunksOf(...written).map(bytesOf)), written.at(-1));
+    };
+  Socket.prototype._writev = patched(Socket.prototype._writev, (chunks) => chunks);
+  Socket.prototype._write = patched(write, (chunk, encoding) => [{ chunk, encoding }]);
+  // What was written before a socket is destroyed or the process ends is with the kernel by then.
+  Socket.prototype.destroy = function (...args) {
+    gone.add(this);
+    leaving.get(this)?.();
+    return destroy.apply(this, args);
+  };
+  process.on('exit', () => {
+    for (const [socket, act] of leaving) {
+      gone.add(socket);
+      act();
+    }
+  });
+}
+
+/** What is held back of a socket's input (null: its end), and what comes meanwhile, so that all keep their places. */
+function lateReads() {
+  const held = new WeakMap();
+  const failed = new WeakMap();
+  const { push, destroy } = Socket.prototype;
+  const release = (socket) => {
+    const queue = held.get(socket);
+    if (!socket.destroyed) push.call(socket, queue[0]);
+    // As net does behind its own: the end of what nobody reads is to be noticed too.
+    if (queue.shift() === null && !socket.destroyed) socket.read(0);
+    if (queue.length > 0) later(() => release(socket));
+    else if (failed.has(socket)) destroy.call(socket, failed.get(socket));
+  };
+  const hold = (socket, chunk) => {
+    const queue = held.get(socket) ?? [];
+    held.set(socket, queue);
+    if (queue.push(chunk) === 1) later(() => release(socket));
+    return true;
+  };
+  Socket.prototype.push = function (chunk, encoding) {
+    if (held.get(this)?.length > 0) return hold(this, chunk);
+    if (!(Buffer.isBuffer(chunk) || chunk === null) || !isLate()) return push.call(this, chunk, encoding);
+    const at = chunk === null ? null : cut(chunk);
+    if (at === null) return hold(this, chunk);
+    push.call(this, chunk.subarray(0, at));
+    return hold(this, chunk.subarray(at));
+  };
+  // A connection that the other end has reset still gives what came before.
+  Socket.prototype.destroy = function (error, ...rest) {
+    if (error?.syscall !== 'read' || !(held.get(this)?.length > 0)) return destroy.call(this, error, ...rest);
+    failed.set(this, error);
+    return this;
   };
 }
+
+function lateFiles() {
+  const names =
+    'access appendFile copyFile cp lstat mkdir open readFile readdir rename rm stat unlink writeFile';
+  const pause = () => new Promise((resolve) => later(resolve));
+  for (const name of names.split(' ')) {
+    const original = files[name];
+    files[name] = async function (...args) {
+      if (isLate()) await pause();
+      try {
+        return await original.apply(this, args);
+      } finally {
+        if (isLate()) await pause();
+      }
+    };
+  }
+  syncBuiltinESMExports();
+}
+
+/** Processes that get an environment of their own are in it too, and see nothing of that in their environment. */
+function inherited() {
+  const FORCED = 'TURBULENCE_FORCED';
+  if (process.env[FORCED])
+    for (const name of ['NODE_OPTIONS', 'TURBULENCE', 'TURBULENCE_LATE', FORCED]) delete process.env[name];
+  const { spawn } = ChildProcess.prototype;
+  ChildProcess.prototype.spawn = function (options) {
+    const pairs = options?.envPairs;
+    if (pairs && !pairs.some((pair) => pair.startsWith('NODE_OPTIONS=')))
+      pairs.push(
+        `NODE_OPTIONS=--require ${JSON.stringify(module.filename)}`,
+        ...[`TURBULENCE=${SEED}`, `TURBULENCE_LATE=${LATE}`, `${FORCED}=1`],
+      );
+    return spawn.call(this, options);
+  };
+}
+
+lateWrites();
+lateReads();
+lateFiles();
+inherited();
+setTimeout(stop, chance() * EVERY_MS).unref();

@@ -26,7 +26,7 @@ function start(source: string, env: Record<string, string> = {}): void {
 }
 
 async function until(condition: () => boolean): Promise<void> {
-  const deadline = Date.now() + 30_000;
+  const deadline = Date.now() + 60_000;
   while (!condition()) {
     if (Date.now() > deadline) throw new Error('the condition did not come true');
     await new Promise((resolve) => setTimeout(resolve, 10));
@@ -43,6 +43,8 @@ function isAlive(pid: number): boolean {
 }
 
 const pidFile = (): string => join(folder, 'pid');
+/** A file that is there may be empty still. */
+const hasPid = (): boolean => existsSync(pidFile()) && readFileSync(pidFile(), 'utf8') !== '';
 const WRITE_PID = `import { writeFileSync } from 'node:fs';
 writeFileSync(process.env.PID_FILE, String(process.pid));
 setInterval(() => {}, 1000);`;
@@ -58,7 +60,7 @@ describe('a process of the demo', () => {
 
   test('is ended by close, without being called a crash', async () => {
     start(WRITE_PID, { PID_FILE: pidFile() });
-    await until(() => existsSync(pidFile()));
+    await until(hasPid);
     const pid = Number(readFileSync(pidFile(), 'utf8'));
     await children.close();
     expect([isAlive(pid), crashes]).toEqual([false, []]);
@@ -76,7 +78,7 @@ new Children(${JSON.stringify(folder)}, console.error).start(${JSON.stringify(sp
 setInterval(() => {}, 1000);`,
     );
     const parent = spawn(process.execPath, [demo], { stdio: 'ignore' });
-    await until(() => existsSync(pidFile()) && readFileSync(pidFile(), 'utf8') !== '');
+    await until(hasPid);
     const pid = Number(readFileSync(pidFile(), 'utf8'));
     expect(isAlive(pid)).toBe(true);
     parent.kill('SIGKILL');
