@@ -34,6 +34,8 @@ function chance() {
   return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
 }
 
+/** What was written to a pipe at once is read at once, unless it is long. */
+const isPipe = (socket) => socket._handle?.constructor.name === 'Pipe';
 const isLate = () => chance() < LATE;
 const later = (act) => void setTimeout(act, chance() * LATE_MS);
 /** Where bytes are taken apart; null: they stay together. */
@@ -60,7 +62,7 @@ function lateWrites() {
     leaving.set(socket, () => leave(socket, bytes, callback));
     later(() => {
       if (!leaving.has(socket)) return;
-      const at = cut(bytes);
+      const at = isPipe(socket) ? null : cut(bytes);
       if (at === null) leave(socket, bytes, callback);
       else
         leave(socket, bytes.subarray(0, at), (error) =>
@@ -112,7 +114,7 @@ function lateReads() {
   Socket.prototype.push = function (chunk, encoding) {
     if (held.get(this)?.length > 0) return hold(this, chunk);
     if (!(Buffer.isBuffer(chunk) || chunk === null) || !isLate()) return push.call(this, chunk, encoding);
-    const at = chunk === null ? null : cut(chunk);
+    const at = chunk === null || isPipe(this) ? null : cut(chunk);
     if (at === null) return hold(this, chunk);
     push.call(this, chunk.subarray(0, at));
     return hold(this, chunk.subarray(at));
