@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { TestServers } from '../testing/sockets.ts';
 import { modelReach } from './model.ts';
 import type { ReferenceSources } from './references.ts';
 
@@ -123,8 +124,7 @@ describe('modelReach', () => {
   });
 
   test('names the failure of a connection', async () => {
-    const { url } = await api(200);
-    await new Promise((resolve) => servers.splice(0)[0]!.close(resolve));
+    const url = `http://127.0.0.1:${await new TestServers().closedPort()}`;
     expect(await modelReach({ model: model('openai'), sources: sources({ OPENAI_BASE_URL: url }) })).toEqual({
       state: 'unreachable',
       reason: 'openai cannot be reached: ECONNREFUSED',

@@ -102,7 +102,9 @@ function vendorOf(provider: string, env: Environment): Vendor | { reason: string
 
 async function ask(vendor: Vendor, key: string, probe: ModelProbe): Promise<Reach> {
   const { model, timeoutMs = 5000, signal } = probe;
-  const timeout = AbortSignal.timeout(timeoutMs);
+  const late = new AbortController();
+  const timeout = late.signal;
+  const timer = setTimeout(() => late.abort(), timeoutMs);
   const started = performance.now();
   try {
     const response = await fetch(vendor.baseUrl + vendor.path, {
@@ -119,6 +121,8 @@ async function ask(vendor: Vendor, key: string, probe: ModelProbe): Promise<Reac
       state: 'unreachable',
       reason: failureOf(error, { provider: model.provider, timeoutMs, timeout }),
     };
+  } finally {
+    clearTimeout(timer);
   }
 }
 

@@ -2,9 +2,11 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import type { Socket } from 'node:net';
 import type { RequestListener } from 'node:http';
 import { fullListener } from '../testing/full-listener.ts';
+import { holdTimers } from '../testing/held-timers.ts';
+import { until } from '../testing/proxy-rig.ts';
 import { TestServers } from '../testing/sockets.ts';
-import { stopwatch } from '../testing/stopwatch.ts';
 import { probeAgent, probeAgentUsage } from './agent.ts';
+import { exchange } from './http-exchange.ts';
 import { httpAnswer, type AnswerWithBody } from './http-answer.ts';
 import { tcpReach } from './tcp-reach.ts';
 
@@ -39,10 +41,10 @@ describe('a TCP connection', () => {
 
   test('that nobody takes is given up in time', async () => {
     await using full = await fullListener();
-    const elapsed = stopwatch();
-    const reach = await tcpReach('127.0.0.1', full.port, { timeoutMs: 300 });
-    expect(reach).toEqual({ state: 'unreachable', reason: 'no connection within 0.3 s' });
-    expect(elapsed()).toBeLessThan(2000);
+    using timers = holdTimers();
+    const reach = tcpReach('127.0.0.1', full.port, { timeoutMs: 300 });
+    await timers.pass(300);
+    expect(await reach).toEqual({ state: 'unreachable', reason: 'no connection within 0.3 s' });
   });
 
   test('is given up when it is aborted', async () => {
@@ -58,7 +60,7 @@ describe('a TCP connection', () => {
 
 describe('an HTTP answer', () => {
   const MAX = 1000;
-  const get = async (port: number, path = '/', timeoutMs = 2000): Promise<AnswerWithBody> =>
+  const get = async (port: number, path = '/', timeoutMs = 60_000): Promise<AnswerWithBody> =>
     httpAnswer(new URL(`http://127.0.0.1:${port}${path}`), { maxBytes: MAX, timeoutMs });
   const answered = (status: number, body: string | null): unknown => ({
     answered: true,
@@ -80,8 +82,7 @@ describe('an HTTP answer', () => {
     [
       'that promises more than it sends',
       (_request, response) => {
-        response.writeHead(200, { 'content-length': 100 }).write('short');
-        setTimeout(() => response.destroy(), 20);
+        response.writeHead(200, { 'content-length': 100 }).write('short', () => response.destroy());
       },
       answered(200, null),
     ],
@@ -112,11 +113,20 @@ describe('an HTTP answer', () => {
   });
 
   test('that drips for ever is an answer without a body', async () => {
-    const port = await servers.http((_request, response) => {
-      const timer = setInterval(() => response.write('.'), 20);
-      response.once('close', () => clearInterval(timer));
+    using timers = holdTimers();
+    const port = await servers.http((_request, response) => void response.write('.'));
+    let drops = 0;
+    const answer = exchange(new URL(`http://127.0.0.1:${port}/`), {
+      maxBytes: MAX,
+      timeoutMs: 300,
+      isEnough: () => {
+        drops += 1;
+        return false;
+      },
     });
-    expect(await get(port, '/', 300)).toEqual(answered(200, null));
+    await until(() => drops > 0, 'the first drop');
+    await timers.pass(300);
+    expect(await answer).toMatchObject(answered(200, null) as object);
   });
 
   test('is enough with its head where no body is wanted', async () => {
@@ -154,7 +164,8 @@ describe('an HTTP answer', () => {
       'it switches protocols (101) instead of answering',
     ],
   ])('%s is none', async (_name, onConnection, reason) => {
-    expect(await get(await servers.tcp(onConnection), '/', 300)).toEqual({
+    const timeoutMs = reason.startsWith('no answer') ? 300 : 60_000;
+    expect(await get(await servers.tcp(onConnection), '/', timeoutMs)).toEqual({
       answered: false,
       reason,
       body: null,
@@ -264,8 +275,17 @@ describe("the agent's port", () => {
   });
 
   test('that accepts connections and never answers is not reachable', async () => {
-    const port = await servers.tcp(() => undefined);
-    const { upstream, health } = await probeAgent(url(port), AbortSignal.timeout(300));
+    let [came, went] = [0, 0];
+    const port = await servers.tcp((socket) => {
+      came += 1;
+      socket.resume().on('close', () => (went += 1));
+    });
+    const stop = new AbortController();
+    const probed = probeAgent(url(port), stop.signal);
+    // Three questions wait; that somebody takes connections is known by then.
+    await until(() => came === 4 && went === 1, 'the connections');
+    stop.abort();
+    const { upstream, health } = await probed;
     expect([upstream, health]).toEqual([
       { state: 'unreachable', reason: 'it accepts connections but answers no HTTP request' },
       { answered: false, reason: 'the probe was given up' },

@@ -128,12 +128,16 @@ class Sender implements HeartbeatSender {
     const wasRunning = this.#loop !== null && !this.#stopped.aborted;
     this.#stopping.abort();
     if (!wasRunning) return;
-    const limit = AbortSignal.timeout(LAST_BEAT_MS);
-    const gone = new Promise<void>((resolve) => {
-      limit.addEventListener('abort', () => resolve(), { once: true });
-    });
+    const limit = new AbortController();
+    const sent = new AbortController();
     // A compose that still probes must not hold the process longer.
-    await Promise.race([this.#sendLast(limit), gone]);
+    await Promise.race([
+      this.#sendLast(limit.signal).finally(() => sent.abort()),
+      this.#clock.sleep(LAST_BEAT_MS, sent.signal).then(
+        () => limit.abort(),
+        () => undefined,
+      ),
+    ]);
   }
 
   async #sendLast(limit: AbortSignal): Promise<void> {

@@ -28,7 +28,7 @@ afterEach(() => servers.close());
 
 function aCheck(settings: Partial<PolicyCheckSettings> = {}): PolicyCheck {
   return createPolicyCheck({
-    settings: { url: null, failClosed: false, timeoutMs: 1000, ...settings },
+    settings: { url: null, failClosed: false, timeoutMs: 60_000, ...settings },
     manifest: MANIFEST,
     totals: () => totals,
     clock,
@@ -141,12 +141,14 @@ describe('a policy engine', () => {
     ['says more than it should', withText('x'.repeat(300_000)), 'the reply is larger than 262144 bytes'],
   ])('that %s: passes, and with failClosed does not', async (_name, listener, reason) => {
     answer = listener;
-    const open = aCheck({ url, timeoutMs: 200 });
+    // What answers has all the time that it needs.
+    const timeoutMs = listener === hang ? 200 : 60_000;
+    const open = aCheck({ url, timeoutMs });
     expect([await endOf(open()), await endOf(open())]).toEqual([null, null]);
     expect(log).toEqual([
       ['the policy engine gives no verdict: calls of the model pass unevaluated', { reason }],
     ]);
-    const error = await aCheck({ url, timeoutMs: 200, failClosed: true })().catch((e: unknown) => e);
+    const error = await aCheck({ url, timeoutMs, failClosed: true })().catch((e: unknown) => e);
     expect(error).toBeInstanceOf(PolicyUnavailableError);
     expect(error).toMatchObject({
       code: 'PLATFORM_POLICY_UNAVAILABLE',

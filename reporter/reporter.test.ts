@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Heartbeat } from '../core/heartbeat/heartbeat.ts';
 import { parseHeartbeat } from '../core/heartbeat/parse-heartbeat.ts';
 import type { Manifest, ManifestSpec } from '../core/manifest/manifest.ts';
+import { ManualClock } from '../testing/manual-clock.ts';
 import { createReporter, type Reporter, type ReporterOptions } from './index.ts';
 
 const closing: (() => Promise<unknown>)[] = [];
@@ -170,8 +171,10 @@ describe('push mode', () => {
   let received: unknown[];
   let statuses: number[];
   let port: number;
+  let clock: ManualClock;
 
   beforeEach(async () => {
+    clock = new ManualClock(new Date().toISOString());
     received = [];
     statuses = [];
     port = await serve((request, response) => {
@@ -204,8 +207,18 @@ describe('push mode', () => {
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
   };
+  /** Lets the pause before a repeat pass, which is about a second, and sleeps of other loops go on. */
+  const passPause = async (): Promise<void> => {
+    for (let passed = 0; passed < 2;) {
+      const sleep = await clock.nextSleep();
+      if (sleep.ms > 1_500) continue;
+      sleep.wake();
+      passed += 1;
+    }
+  };
   const aPushingReporter = (): Reporter =>
     aReporter({
+      clock,
       manifest: aManifest({
         model: {
           provider: 'openai',
@@ -257,6 +270,7 @@ describe('push mode', () => {
     await pushed(1);
     reporter.recordUsage('gpt', 10, 0);
     const beforeRetry = reporter.getUsage().totalTokens;
+    await passPause();
     await pushed(2);
     await leftToShip(reporter, 10);
     await reporter.stop();
@@ -277,6 +291,7 @@ describe('push mode', () => {
     await leftToShip(reporter, 0);
     await reporter.stop();
     await pushed(2);
+    clock.advance(1);
     reporter.start();
     const [first, last, again] = await pushed(3);
     expect([first?.seq, last?.seq, again?.seq]).toEqual([1, 2, 1]);
@@ -295,7 +310,7 @@ test('a started reporter keeps no process alive', async () => {
     process.stdout.write(JSON.stringify((await reporter.getReport()).agentName));
   `;
   const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program], {
-    timeout: 10_000,
+    timeout: 60_000,
   });
   expect(stdout).toBe('"shop"');
 });

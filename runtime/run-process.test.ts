@@ -12,8 +12,9 @@ function startEcho(env: Record<string, string>): { child: ChildProcess; log: () 
   return { child, log: () => log };
 }
 
+/** With all that it said: it may have exited before that is read. */
 async function exitOf(child: ChildProcess): Promise<unknown> {
-  const [code] = (await once(child, 'exit')) as [number | null];
+  const [code] = (await once(child, 'close')) as [number | null];
   return code;
 }
 

@@ -20,7 +20,7 @@ let stopping: AbortController;
 
 beforeEach(async () => {
   fake = await startFakeEngine({ result: [PII, TOKENS] });
-  engine = createOpaEngine({ url: new URL(fake.url), timeoutMs: 1_000 });
+  engine = createOpaEngine({ url: new URL(fake.url), timeoutMs: 60_000 });
   clock = new ManualClock('2026-03-01T12:00:00Z');
   log = [];
   const entry = (level: string) => (_message: string, fields?: object) => void log.push([level, fields]);

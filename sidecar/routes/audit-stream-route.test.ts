@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import { EventSource } from 'undici';
 import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
 import { openEventStream, type EventStream } from '../../testing/event-stream.ts';
+import { ManualClock } from '../../testing/manual-clock.ts';
 import { until } from '../../testing/proxy-rig.ts';
 import { manifestText, startSidecarRig, type SidecarRig } from '../../testing/sidecar-rig.ts';
 import { startTcpRelay } from '../../testing/tcp-relay.ts';
@@ -213,7 +214,8 @@ describe('a stream that cannot be', () => {
 });
 
 test('a stop tells readers what still completes, ends their streams, and waits a second for one that takes nothing', async () => {
-  rig = await startSidecarRig({ manifest: MANIFEST, graceMs: 60_000 });
+  const clock = new ManualClock('2026-03-01T10:00:00Z');
+  rig = await startSidecarRig({ manifest: MANIFEST, graceMs: 60_000, clock });
   const [stream, stuck] = [await open(), await open()];
   stuck.pause();
   let answer = (): void => undefined;
@@ -229,9 +231,13 @@ test('a stop tells readers what still completes, ends their streams, and waits a
   await until(() => rig.agent.asked['/slow'] === 1, 'the request at the agent');
   const closed = rig.sidecar.close();
   answer();
-  await Promise.all([slow, closed]);
+  await slow;
   expect(await stream.ended).toBe('ended');
   expect(stream.events.at(-1)?.data).toMatchObject({ requestId: 'last', statusCode: 200 });
+  let grace = await clock.nextSleep();
+  while (grace.ms !== 1_000) grace = await clock.nextSleep();
+  grace.wake();
+  await closed;
   stuck.resume();
   expect(await stuck.ended).toBe('cut');
 });
