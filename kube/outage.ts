@@ -4,9 +4,14 @@ import { KubeError } from './client.ts';
 
 const PAUSE = { baseMs: 200, maxMs: 5_000 };
 
-/** The API server did not answer, is overloaded or broken: nothing that another key would not meet, too. */
+/** The API server did not answer, is overloaded or broken: nothing that another key would not meet, too, as it seems. */
 export function isOutage(error: unknown): boolean {
   return error instanceof KubeError && (error.status === 0 || error.status === 429 || error.status >= 500);
+}
+
+/** Whoever asks, and for whatever: the API server wants fewer requests. */
+export function isThrottled(error: unknown): boolean {
+  return error instanceof KubeError && error.status === 429;
 }
 
 /** How many keys may be worked on: none for a growing while after a failure, then one, and all after a success. */

@@ -1,12 +1,15 @@
 import { describe, expect, test } from '@jest/globals';
 import { setTimeout as delay } from 'node:timers/promises';
-import { silentLogger } from '../runtime/logger.ts';
+import { systemClock, type Clock } from '../runtime/clock.ts';
+import { silentLogger, type Logger } from '../runtime/logger.ts';
 import { KubeError } from './client.ts';
 import { createWorkQueue, type WorkObserver, type WorkQueueOptions } from './work-queue.ts';
 
 function queueOf(work: WorkQueueOptions['work'], options: Partial<WorkQueueOptions> = {}) {
   return createWorkQueue({ name: 'test', work, logger: silentLogger, ...options });
 }
+
+const broken = () => new KubeError({ status: 500, reason: '', message: 'broken', retryAfterMs: null });
 
 async function until(condition: () => boolean): Promise<void> {
   const end = performance.now() + 30_000;
@@ -138,8 +141,7 @@ describe('a work queue', () => {
   test('does not let the trouble of one key hold up the others', async () => {
     let runs = 0;
     const queue = queueOf(async (key) => {
-      if (key === 'bad')
-        throw new KubeError({ status: 500, reason: '', message: 'broken', retryAfterMs: null });
+      if (key === 'bad') throw broken();
       runs += 1;
     });
     queue.start();
@@ -148,6 +150,41 @@ describe('a work queue', () => {
     await until(() => runs === 100);
     await queue.close();
     expect(runs).toBe(100);
+  });
+
+  test('takes no outage from a key that fails again while others succeed, and lets it wait longer and longer', async () => {
+    let pauses = 0;
+    const clock: Clock = { ...systemClock, sleep: () => Promise.resolve(void (pauses += 1)) };
+    const waits: number[] = [];
+    const warn: Logger['warn'] = (_, fields) => void waits.push(Number(fields?.['retryInMs']));
+    let isAway = false;
+    let goods = 0;
+    const queue = queueOf(
+      async (key) => {
+        if (key === 'bad' || isAway) throw broken();
+        goods += 1;
+      },
+      { clock, logger: { ...silentLogger, warn }, backoff: { baseMs: 60_000, maxMs: 60_000 * 2 ** 20 } },
+    );
+    queue.start();
+    for (let round = 1; round <= 5; round += 1) {
+      queue.add('bad');
+      await until(() => waits.length === round);
+      queue.add('good');
+      await until(() => goods === round);
+    }
+    // Only the first one may have been the API server's.
+    expect(pauses).toBe(1);
+    // Half of each delay is random.
+    [60_000, 60_000, 120_000, 240_000, 480_000].forEach((longest, index) => {
+      expect(waits[index]).toBeGreaterThanOrEqual(longest / 2);
+      expect(waits[index]).toBeLessThanOrEqual(longest);
+    });
+    isAway = true;
+    queue.add('good');
+    await until(() => waits.length === 6);
+    await queue.close();
+    expect(pauses).toBe(2);
   });
 
   test('comes back when the work asks for it, and an earlier time wins', async () => {

@@ -2,7 +2,7 @@ import { systemClock, type Clock } from '../runtime/clock.ts';
 import { describeError, type Logger } from '../runtime/logger.ts';
 import { halfJitter } from './backoff.ts';
 import { KubeError } from './client.ts';
-import { isOutage, Outage } from './outage.ts';
+import { isOutage, isThrottled, Outage } from './outage.ts';
 
 export interface WorkQueueOptions {
   /** For logs and metrics. */
@@ -37,7 +37,7 @@ export type WorkOutcome = 'success' | 'requeue_after' | 'error';
 /**
  * Keys to work on. A key is worked on by one worker at a time; added again meanwhile, it is worked on once more after;
  * added many times while it waits, it is worked on once. While the API server is away one key is tried now and then, and
- * all others wait.
+ * all others wait; a key that fails like this again and again while others succeed waits alone.
  */
 export interface WorkQueue {
   add(key: string): void;
@@ -50,9 +50,20 @@ export interface WorkQueue {
   close(): Promise<void>;
 }
 
+/** Of one key, until it succeeds. */
+interface Failures {
+  /** That the API server is to blame for, and that nothing else is. */
+  away: number;
+  own: number;
+  /** How often any key had succeeded at the last one. */
+  successes: number;
+}
+
 const BACKOFF = { baseMs: 200, maxMs: 60_000 };
 /** The key is not to blame, and is due as soon as the outage is over. */
 const OUTAGE_BACKOFF = { baseMs: 200, maxMs: 5_000 };
+/** Of keys that an API server does not take which takes others: all of them together ask it about forty times a second. */
+const BETWEEN_REFUSED_MS = 25;
 
 export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
   return new KeyedQueue(options);
@@ -66,7 +77,8 @@ class KeyedQueue implements WorkQueue {
   readonly #ready = new Map<string, number>();
   readonly #running = new Map<string, Promise<void>>();
   readonly #later = new Map<string, { atMs: number; timer: NodeJS.Timeout }>();
-  readonly #failures = new Map<string, number>();
+  readonly #failures = new Map<string, Failures>();
+  #successes = 0;
   readonly #outage: Outage;
   readonly #concurrency: number;
   #started = false;
@@ -138,6 +150,7 @@ class KeyedQueue implements WorkQueue {
     try {
       const again = await work(key, this.#stop.signal);
       this.#failures.delete(key);
+      this.#successes += 1;
       this.#outage.end();
       if (again) {
         outcome = 'requeue_after';
@@ -155,12 +168,19 @@ class KeyedQueue implements WorkQueue {
 
   #retry(key: string, error: unknown): void {
     if (this.#stop.signal.aborted) return;
-    const failures = this.#failures.get(key) ?? 0;
-    this.#failures.set(key, failures + 1);
-    const isAway = isOutage(error);
+    const successes = this.#successes;
+    const before = this.#failures.get(key) ?? { away: 0, own: 0, successes };
+    // Others have succeeded since it failed like this: the API server is there, and does not take this one.
+    const isAway = isOutage(error) && (isThrottled(error) || before.successes === successes);
+    const failures = {
+      ...before,
+      successes,
+      ...(isAway ? { away: before.away + 1 } : { own: before.own + 1 }),
+    };
+    this.#failures.set(key, failures);
     const asked = error instanceof KubeError ? (error.retryAfterMs ?? 0) : 0;
-    const backoff = this.#options.backoff ?? (isAway ? OUTAGE_BACKOFF : BACKOFF);
-    const delay = Math.max(asked, halfJitter(failures, backoff));
+    const backoff = this.#options.backoff ?? this.#backoffFor(error, isAway);
+    const delay = Math.max(asked, halfJitter(isAway ? before.away : before.own, backoff));
     if (isAway) this.#outage.begin(asked);
     this.#options.logger.warn('work fails', {
       queue: this.#options.name,
@@ -169,5 +189,13 @@ class KeyedQueue implements WorkQueue {
       retryInMs: Math.round(delay),
     });
     this.addAfter(key, delay);
+  }
+
+  #backoffFor(error: unknown, isAway: boolean): { baseMs: number; maxMs: number } {
+    if (!isOutage(error)) return BACKOFF;
+    if (isAway) return OUTAGE_BACKOFF;
+    const { baseMs, maxMs } = OUTAGE_BACKOFF;
+    const apartMs = this.#failures.size * BETWEEN_REFUSED_MS;
+    return { baseMs, maxMs: Math.min(BACKOFF.maxMs, Math.max(maxMs, apartMs)) };
   }
 }
