@@ -12,6 +12,7 @@ export default {
   // Far more than any test needs: a busy machine must not decide.
   testTimeout: 120_000,
   maxWorkers: 2,
+  testSequencer: '<rootDir>/scripts/jest-sequencer.ts',
   // Modules of a test file stay in a worker's memory after it (V8 keeps contexts that ran ES modules). At a gigabyte or
   // more the worker takes longer to end than the half second that Jest gives it, and Jest then warns of a leak in the tests.
   workerIdleMemoryLimit: '400MB',

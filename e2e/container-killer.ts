@@ -8,7 +8,7 @@ import type { Cluster } from './cluster/cluster.ts';
 export const canKill = (process.env['E2E_KUBECONFIG'] ?? '') === '';
 
 /** However its test ends, it stops after this long. */
-const LONGEST_MS = 240_000;
+const LONGEST_MS = 1_200_000;
 
 export interface Killer {
   /** The kubelet starts them again from now on, with its growing pauses. Throws when the loop broke before. */

@@ -1,10 +1,10 @@
 // A pod that is deleted under traffic loses no request: its sidecar sends clients away while the agent still serves,
 // outlives the agent, and ends with 0.
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { manifestConfigMap, manifestOf } from './agent-workload.ts';
 import { startCluster, type Cluster } from './cluster/cluster.ts';
-import { eventually, kubectlOf, type Kubectl, type KubeObject } from './kubectl.ts';
-import { installProduct } from './product.ts';
+import { eventually, kubectlOf, TEST_MS, type Kubectl, type KubeObject } from './kubectl.ts';
+import { installProduct, leave } from './product.ts';
 import {
   lingeringDeployment,
   OPTED_IN,
@@ -14,14 +14,21 @@ import {
   type ContainerEnd,
   type PodObject,
 } from './program-pods.ts';
+import { startQuietClock } from './quiet-clock.ts';
+
+jest.setTimeout(TEST_MS);
 
 const NAMESPACE = 'deletion';
 const AGENT = 'rolling';
 /** Ends at SIGTERM, and has a preStop hook in place of patience. */
 const SLEEPY = 'sleepy';
 const WORKERS = 8;
-/** Until what was in flight has been answered: the agent lingers for three seconds, a request takes up to two. */
-const AFTERMATH_MS = 7_000;
+/**
+ * What an agent gives to those who send to it, so that they hear of its end before it ends: three seconds on a quiet machine,
+ * where news takes half a second. Longer by as much as the machine is slow at its worst, up to a time that a pod's grace holds.
+ */
+const LINGER_SECONDS = 3;
+const MOST_SECONDS = 20;
 const AGENT_PROGRAM = `import('/programs/lingering-agent.ts');`;
 /** The same without its patience. */
 const ENDS_AT_ONCE = (code: number) =>
@@ -45,37 +52,42 @@ interface Streams {
 
 let cluster: Cluster;
 let kubectl: Kubectl;
+let lingerSeconds: number;
 
 beforeAll(async () => {
+  const clock = startQuietClock();
   cluster = await startCluster();
   kubectl = kubectlOf(cluster, NAMESPACE);
   await installProduct(cluster);
+  await clock.close();
+  lingerSeconds = Math.min(MOST_SECONDS, Math.ceil(LINGER_SECONDS * clock.worst()));
+  process.stdout.write(`agents linger for ${lingerSeconds} s\n`);
+  const env = [{ name: 'LINGER_MS', value: String(1_000 * lingerSeconds) }];
   await kubectl.run('create', 'namespace', NAMESPACE);
   await kubectl.apply([
     programsConfigMap(),
-    ...lingeringDeployment(AGENT, cluster.imageRef('example-agents'), { replicas: 2 }),
+    ...lingeringDeployment(AGENT, cluster.imageRef('example-agents'), { replicas: 2, container: { env } }),
     ...lingeringDeployment(SLEEPY, cluster.imageRef('example-agents'), {
       replicas: 2,
-      container: { args: ['-e', ENDS_AT_ONCE(0)], lifecycle: { preStop: { sleep: { seconds: 5 } } } },
+      container: {
+        args: ['-e', ENDS_AT_ONCE(0)],
+        lifecycle: { preStop: { sleep: { seconds: lingerSeconds + 2 } } },
+      },
     }),
   ]);
-  for (const name of [AGENT, SLEEPY])
-    await kubectl.run('rollout', 'status', `deploy/${name}`, '--timeout=90s');
-}, 300_000);
+  for (const name of [AGENT, SLEEPY]) await kubectl.rolledOut(`deploy/${name}`);
+});
 
 afterAll(async () => {
-  await kubectl.run('delete', 'namespace', NAMESPACE, '--wait=false').catch(() => undefined);
-  await cluster.close();
-}, 120_000);
-
-const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+  await leave(cluster, NAMESPACE);
+});
 
 function clientPod(name: string, args: readonly string[]): KubeObject {
   const { metadata, spec } = podTemplate(
     'client',
     [programContainer('client', cluster.imageRef('example-agents'), args)],
     {
-      spec: { restartPolicy: 'Never', activeDeadlineSeconds: 150 },
+      spec: { restartPolicy: 'Never', activeDeadlineSeconds: 1_200 },
     },
   );
   return { apiVersion: 'v1', kind: 'Pod', metadata: { name, ...metadata }, spec };
@@ -88,25 +100,21 @@ async function lastLine<T>(name: string): Promise<T> {
 }
 
 async function begun<T>(name: string): Promise<T> {
-  return (
-    await eventually(
-      `the beginning of ${name}`,
-      45_000,
-      () => lastLine<T>(name),
-      () => true,
-    )
-  ).answer;
+  return (await eventually(`the beginning of ${name}`, () => lastLine<T>(name))).answer;
 }
 
 /** What a client says at its end, which it comes to by itself. */
 async function resultOf<T>(name: string): Promise<T> {
-  await kubectl.run('wait', '--for=jsonpath={.status.phase}=Succeeded', `pod/${name}`, '--timeout=45s');
+  await kubectl.waitFor('jsonpath={.status.phase}=Succeeded', `pod/${name}`);
   const result = await lastLine<T>(name);
   await kubectl.run('delete', 'pod', name);
   return result;
 }
 
-/** Runs `act` while two clients send without a pause, one that reuses its connections and one that does not. */
+/**
+ * Runs `act` while two clients send without a pause, one that reuses its connections and one that does not. When it is over,
+ * each of their workers ends what it has under way, and sends once more.
+ */
 async function underTraffic(
   agent: string,
   act: (busiest: string) => Promise<void>,
@@ -118,7 +126,6 @@ async function underTraffic(
   // The pod that most of the kept connections go to.
   const [busiest] = Object.entries(reuse?.answers ?? {}).sort(([, a], [, b]) => b - a)[0] ?? [];
   await act(String(busiest));
-  await sleep(AFTERMATH_MS);
   await Promise.all(kinds.map((kind) => kubectl.script(kind, 'client', `process.kill(1, 'SIGTERM')`)));
   const results = await Promise.all(kinds.map((kind) => resultOf<Traffic>(kind)));
   return Object.fromEntries(kinds.map((kind, n) => [kind, results[n]!]));
@@ -128,7 +135,6 @@ async function underTraffic(
 async function endOf(name: string): Promise<PodObject> {
   const { answer } = await eventually(
     `the end of ${name}`,
-    60_000,
     () => kubectl.get<PodObject>('pod', name),
     ({ status }) =>
       [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])].every(
@@ -181,7 +187,7 @@ describe('a pod that is deleted under traffic', () => {
       ended = await endOf(busiest);
     });
     streams = await resultOf<Streams>('streams');
-  }, 150_000);
+  });
 
   test.each(['reuse', 'fresh'])('loses no request of the client with %s connections', (kind) => {
     expectNothingLost(traffic[kind]);
@@ -219,19 +225,21 @@ describe('a pod that is deleted under traffic', () => {
 
 describe('a rolling restart of two replicas under traffic', () => {
   test('loses no request, with connections reused and without', async () => {
-    const before = await kubectl.run('get', 'pods', '-l', `app=${AGENT}`, '-o', 'name');
+    const before = (await kubectl.run('get', 'pods', '-l', `app=${AGENT}`, '-o', 'name')).trim().split('\n');
     const traffic = await underTraffic(AGENT, async () => {
       await kubectl.run('rollout', 'restart', `deploy/${AGENT}`);
-      await kubectl.run('rollout', 'status', `deploy/${AGENT}`, '--timeout=90s');
+      await kubectl.rolledOut(`deploy/${AGENT}`);
+      // Those of before still serve then.
+      await kubectl.waitFor('delete', ...before);
     });
     for (const kind of ['reuse', 'fresh']) {
       expectNothingLost(traffic[kind]);
-      const isOld = (pod: string) => before.includes(pod);
+      const isOld = (pod: string) => before.includes(`pod/${pod}`);
       const pods = Object.keys(traffic[kind]?.answers ?? {});
       expect(pods.some(isOld)).toBe(true);
       expect(pods.some((pod) => !isOld(pod))).toBe(true);
     }
-  }, 180_000);
+  });
 });
 
 describe('an agent that ends at once', () => {
@@ -241,7 +249,7 @@ describe('an agent that ends at once', () => {
       expectGoodEnd(await endOf(busiest));
     });
     for (const kind of ['reuse', 'fresh']) expectNothingLost(traffic[kind]);
-  }, 150_000);
+  });
 
   test.each([
     { name: 'abrupt', how: 'ends', program: ENDS_AT_ONCE(3), graceSeconds: 30, exitCode: 3 },
@@ -253,7 +261,7 @@ describe('an agent that ends at once', () => {
       const container = {
         ...programContainer('agent', cluster.imageRef('example-agents'), ['-e', program]),
         ports: [{ name: 'http', containerPort: 8000 }],
-        readinessProbe: { httpGet: { path: '/health', port: 'http' }, periodSeconds: 1 },
+        readinessProbe: { httpGet: { path: '/health', port: 'http' }, periodSeconds: 1, timeoutSeconds: 20 },
       };
       const { metadata, spec } = podTemplate(name, [container], {
         annotations: OPTED_IN,
@@ -262,7 +270,7 @@ describe('an agent that ends at once', () => {
       const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name, ...metadata }, spec };
       const client = `streams-of-${name}`;
       await kubectl.apply([manifestConfigMap(name, manifestOf(name)), pod]);
-      await kubectl.run('wait', '--for=condition=Ready', `pod/${name}`, '--timeout=60s');
+      await kubectl.waitFor('condition=Ready', `pod/${name}`);
       const { status } = await kubectl.get<PodObject>('pod', name);
       await kubectl.apply([clientPod(client, ['stream-client.ts', `${status.podIP}:4000`])]);
       await begun<Streams>(client);
@@ -275,6 +283,5 @@ describe('an agent that ends at once', () => {
       // 1006: the connection ended without a close frame.
       expect(await resultOf<Streams>(client)).toMatchObject({ stream: 'cut', closeCode: 1006 });
     },
-    150_000,
   );
 });

@@ -1,10 +1,10 @@
 // Injected pods of every kind of workload, in namespaces that allow little: they are admitted, they run, and they end as
 // they would without the sidecar; what cannot be is refused in words.
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { manifestConfigMap, manifestOf } from './agent-workload.ts';
 import { startCluster, type Cluster } from './cluster/cluster.ts';
-import { eventually, kubectlOf, type Kubectl, type KubeObject } from './kubectl.ts';
-import { installProduct } from './product.ts';
+import { eventually, kubectlOf, TEST_MS, type Kubectl, type KubeObject } from './kubectl.ts';
+import { installProduct, leave } from './product.ts';
 import {
   lingeringAgent,
   lingeringDeployment,
@@ -15,6 +15,8 @@ import {
   serviceOf,
   type PodObject,
 } from './program-pods.ts';
+
+jest.setTimeout(TEST_MS);
 
 const RESTRICTED = 'restricted';
 const NAMESPACES = [RESTRICTED, 'with-defaults', 'narrow', 'with-quota'];
@@ -34,8 +36,7 @@ const endsOf = ({ status }: PodObject) =>
 const initNames = ({ spec }: PodObject) => spec.initContainers.map(({ name }) => name);
 const manifestFor = (name: string) => manifestConfigMap(name, manifestOf(name));
 const script = (name: string, text: string) => programContainer(name, image, ['-e', text]);
-const readyOf = async (what: string, where = kubectl) =>
-  where.run('rollout', 'status', what, '--timeout=120s');
+const readyOf = async (what: string, where = kubectl) => where.rolledOut(what);
 
 interface Status {
   conditions?: { type: string; status: string; reason: string; message: string }[];
@@ -47,7 +48,6 @@ const condition = async (kind: string, name: string, type: string, where = kubec
 async function refusalOf(name: string, where: Kubectl): Promise<string> {
   const { answer } = await eventually(
     `the refusal of ${name}`,
-    30_000,
     () => condition('deploy', name, 'ReplicaFailure', where),
     (seen) => seen?.status === 'True',
   );
@@ -95,7 +95,11 @@ function severalContainers(): KubeObject {
     `require('node:http').createServer((q, a) => a.end('${port}')).listen(${port})`;
   const initContainers = [
     script('asks', `(async () => {${asksOnce}})()`),
-    { ...script('of-theirs', listen(8200)), restartPolicy: 'Always' },
+    {
+      ...script('of-theirs', listen(8200)),
+      restartPolicy: 'Always',
+      startupProbe: { httpGet: { port: 8200 }, periodSeconds: 1, timeoutSeconds: 20, failureThreshold: 180 },
+    },
     script('asks-theirs', `fetch('http://127.0.0.1:8200').then((a) => process.exit(a.ok ? 0 : 1))`),
   ];
   const beside = { ...script('beside', listen(8100)), ports: [{ name: 'admin', containerPort: 8100 }] };
@@ -146,12 +150,11 @@ beforeAll(async () => {
       spec: job(name, script('agent', `setTimeout(() => process.exit(${name === 'batch' ? 0 : 3}), 1000)`)),
     })),
   ]);
-}, 300_000);
+});
 
 afterAll(async () => {
-  await kubectl.run('delete', 'namespace', ...NAMESPACES, '--wait=false').catch(() => undefined);
-  await cluster.close();
-}, 120_000);
+  await leave(cluster, ...NAMESPACES);
+});
 
 describe('in a namespace that enforces the restricted profile', () => {
   test('a clean Deployment runs with the sidecar', async () => {
@@ -162,7 +165,7 @@ describe('in a namespace that enforces the restricted profile', () => {
       [true, 0],
     ]);
     expect(await condition('deploy', 'plain', 'ReplicaFailure')).toBeUndefined();
-  }, 150_000);
+  });
 
   test('a StatefulSet of two replicas, and a DaemonSet', async () => {
     await readyOf('sts/set');
@@ -175,11 +178,10 @@ describe('in a namespace that enforces the restricted profile', () => {
     ]);
     await eventually(
       'both replicas in the observation',
-      60_000,
       () => kubectl.get<{ status?: { instanceCount?: number } }>('ao', 'set'),
       ({ status }) => status?.instanceCount === 2,
     );
-  }, 150_000);
+  });
 
   test('several containers, init containers that use the network, a native sidecar of its own', async () => {
     await readyOf('deploy/several');
@@ -199,33 +201,35 @@ describe('in a namespace that enforces the restricted profile', () => {
       'asks-theirs': [0, 0],
     });
     // The name of the other container's port stays where it is.
-    const answer = await kubectl.script(
-      'deploy/several',
-      'beside',
-      `fetch('http://several-admin').then((a) => a.text()).then(console.log)`,
+    const { answer } = await eventually('the other container', () =>
+      kubectl.script(
+        'deploy/several',
+        'beside',
+        `fetch('http://several-admin').then((a) => a.text()).then(console.log)`,
+      ),
     );
     expect(answer.trim()).toBe('8100');
-  }, 150_000);
+  });
 
   test('a Job completes: the sidecar does not keep it', async () => {
-    await kubectl.run('wait', '--for=condition=Complete', 'job/batch', '--timeout=90s');
+    await kubectl.waitFor('condition=Complete', 'job/batch');
     const [pod] = await podsOf('batch');
     expect(pod?.status.phase).toBe('Succeeded');
     expect(endsOf(pod!)).toEqual([
       ['platform-sidecar', 0],
       ['agent', 0],
     ]);
-  }, 120_000);
+  });
 
   test('a Job whose agent fails has failed: the sidecar does not hide it', async () => {
-    await kubectl.run('wait', '--for=condition=Failed', 'job/failing', '--timeout=90s');
+    await kubectl.waitFor('condition=Failed', 'job/failing');
     const [pod] = await podsOf('failing');
     expect(pod?.status.phase).toBe('Failed');
     expect(endsOf(pod!)).toEqual([
       ['platform-sidecar', 0],
       ['agent', 3],
     ]);
-  }, 120_000);
+  });
 });
 
 describe('what is refused', () => {
@@ -247,18 +251,14 @@ describe('what is refused', () => {
       /container platform-sidecar: this name belongs to the injector; rename it/,
     ],
   ];
-  test.each(rows)(
-    '%s',
-    async (_what, pod, message) => {
-      const file = JSON.stringify(pod());
-      const { code, stderr } = await cluster.exec(['kubectl', '-n', RESTRICTED, 'create', '-f', '-'], {
-        input: file,
-      });
-      expect(stderr).toMatch(message);
-      expect(code).toBe(1);
-    },
-    30_000,
-  );
+  test.each(rows)('%s', async (_what, pod, message) => {
+    const file = JSON.stringify(pod());
+    const { code, stderr } = await cluster.exec(['kubectl', '-n', RESTRICTED, 'create', '-f', '-'], {
+      input: file,
+    });
+    expect(stderr).toMatch(message);
+    expect(code).toBe(1);
+  });
 
   test('a generated name with the annotation that says the agent’s is none of it, and no profile warns', async () => {
     const annotations = { ...OPTED_IN, 'platform.io/agent-name': 'named' };
@@ -272,7 +272,7 @@ describe('what is refused', () => {
     expect(seen.metadata.labels).toMatchObject({ 'platform.io/agent': 'named' });
     expect(initNames(seen)).toEqual(['platform-sidecar']);
     await kubectl.run('delete', stdout.trim(), '--wait=false');
-  }, 30_000);
+  });
 });
 
 describe('the way to the agent', () => {
@@ -284,20 +284,27 @@ describe('the way to the agent', () => {
     );
     return (JSON.parse(ring) as { path: string }[]).map(({ path }) => path);
   };
-  const ask = (deployment: string, url: string) =>
-    kubectl.script(`deploy/${deployment}`, 'agent', `fetch('${url}').then((a) => console.log(a.status))`);
+  /** A Service refuses until the node has heard of it, which is no answer. */
+  const ask = async (deployment: string, url: string) => {
+    const script = `fetch('${url}').then((a) => console.log(a.status))`;
+    return (await eventually(url, () => kubectl.script(`deploy/${deployment}`, 'agent', script))).answer;
+  };
 
   test('a Service by the port’s name goes through the sidecar, one by its number past it, and Routed says so', async () => {
     await readyOf('deploy/by-number');
     expect(await ask('plain', 'http://plain/by-name')).toBe('200\n');
     expect(await ask('plain', 'http://by-number/by-number')).toBe('200\n');
-    expect(await audited('plain')).toContain('/by-name');
+    // The client has its answer a moment before the entry is written.
+    await eventually(
+      'the request in the audit ring',
+      () => audited('plain'),
+      (paths) => paths.includes('/by-name'),
+    );
     expect(await audited('by-number')).not.toContain('/by-number');
     const verdict = async (name: string, status: string) =>
       (
         await eventually(
           `Routed of ${name}`,
-          30_000,
           () => condition('ao', name, 'Routed'),
           (seen) => seen?.status === status,
         )
@@ -309,7 +316,7 @@ describe('the way to the agent', () => {
       reason: 'ServiceBypassesSidecar',
       message: expect.stringContaining('Service by-number port 80 targets 8000'),
     });
-  }, 90_000);
+  });
 
   test('the agent’s probes by the port’s name ask the agent itself, and restart it alone', async () => {
     const restarts = async () => {
@@ -326,21 +333,19 @@ describe('the way to the agent', () => {
     expect(await audited('plain')).not.toContain('/health');
     expect(await restarts()).toEqual({ 'platform-sidecar': [0, true], agent: [0, true] });
     expect(await ask('plain', 'http://127.0.0.1:8000/break')).toBe('200\n');
-    await eventually(
+    const { answer } = await eventually(
       'the agent restarted and ready',
-      60_000,
       restarts,
       ({ agent }) => agent?.[0] === 1 && agent[1] === true,
     );
-    expect(await restarts()).toEqual({ 'platform-sidecar': [0, true], agent: [1, true] });
+    expect(answer).toEqual({ 'platform-sidecar': [0, true], agent: [1, true] });
     // The only endpoint was gone for a while.
     await eventually(
       'an answer through the Service',
-      20_000,
       () => ask('plain', 'http://plain/again'),
       (status) => status === '200\n',
     );
-  }, 90_000);
+  });
 });
 
 describe('a LimitRange', () => {
@@ -365,7 +370,7 @@ describe('a LimitRange', () => {
     });
     expect(pod?.spec.containers[0]?.resources).toMatchObject({ limits: { cpu: '500m', memory: '160Mi' } });
     await where.run('delete', 'deploy', 'plain', '--wait=false');
-  }, 120_000);
+  });
 
   test('with a maximum and a minimum refuses in words, and the annotations fit the sidecar in', async () => {
     const where = kubectlOf(cluster, 'narrow');
@@ -390,7 +395,7 @@ describe('a LimitRange', () => {
     expect(message).toMatch(/minimum cpu usage per Container is 50m, but request is 25m/);
     await readyOf('deploy/fitted', where);
     await where.run('delete', 'deploy', '--all', '--wait=false');
-  }, 120_000);
+  });
 });
 
 describe('a ResourceQuota', () => {
@@ -411,7 +416,7 @@ describe('a ResourceQuota', () => {
     await where.apply([
       { apiVersion: 'v1', kind: 'ResourceQuota', metadata: { name: 'small' }, spec: { hard } },
     ]);
-    await eventually('the quota', 20_000, used, (seen) => seen?.['requests.cpu'] === '0');
+    await eventually('the quota', used, (seen) => seen?.['requests.cpu'] === '0');
     await where.apply(lingeringDeployment('first', image, { container: { resources } }));
     await readyOf('deploy/first', where);
     expect(await used()).toEqual({
@@ -425,14 +430,13 @@ describe('a ResourceQuota', () => {
       /exceeded quota: small, requested: .*requests\.cpu=75m.*used: .*requests\.cpu=75m.*limited: .*requests\.cpu=100m/,
     );
     await where.run('delete', 'deploy', '--all', '--wait=false');
-  }, 120_000);
+  });
 });
 
 describe('a CronJob', () => {
   test('completes its Jobs, which report as one agent', async () => {
     const { answer } = await eventually(
       'a completed Job of the CronJob',
-      90_000,
       async () => (await podsOf('often')).find(({ status }) => status.phase === 'Succeeded'),
       (pod) => pod !== undefined,
     );
@@ -443,12 +447,11 @@ describe('a CronJob', () => {
     ]);
     await eventually(
       'the Job counted',
-      30_000,
       () => kubectl.get<{ status: { lastSuccessfulTime?: string } }>('cronjob', 'often'),
       ({ status }) => status.lastSuccessfulTime !== undefined,
     );
     await kubectl.run('delete', 'cronjob', 'often', '--wait=false');
-  }, 150_000);
+  });
 });
 
 describe('with policy.engine: opa', () => {
@@ -480,19 +483,21 @@ describe('with policy.engine: opa', () => {
       },
     ]);
     await readyOf(`deploy/${ENGINE}`);
-  }, 200_000);
+  });
 
   test('a careless agent is stopped by the rules in the real engine of its pod', async () => {
     const [pod] = await podsOf(ENGINE);
     expect(initNames(pod!)).toEqual(OWN);
     const inSidecar = (text: string) => kubectl.script(`deploy/${ENGINE}`, 'platform-sidecar', text);
-    const chat = (message: string) =>
+    const asked = (message: string) =>
       kubectl.script(
         `deploy/${ENGINE}`,
         'agent',
         `fetch('http://${ENGINE}/v1/chat', { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ message: ${JSON.stringify(message)} }) })
           .then(async (a) => console.log(JSON.stringify({ status: a.status, body: await a.json() })))`,
       );
+    // A Service refuses until the node has heard of it.
+    const chat = async (message: string) => (await eventually('an answer', () => asked(message))).answer;
     expect(JSON.parse(await chat('Hello'))).toEqual({
       status: 403,
       body: expect.objectContaining({ blocked: true, violations: ['pii_detector_not_invoked'] }),
@@ -509,13 +514,13 @@ describe('with policy.engine: opa', () => {
     const metrics = await inSidecar(
       `fetch('http://127.0.0.1:8282/metrics').then((a) => a.text()).then(console.log)`,
     );
-    const asked =
+    const count =
       /^http_request_duration_seconds_count\{code="200",handler="v1\/data",method="post"\} (\d+)$/m;
-    expect(Number(asked.exec(metrics)?.[1])).toBeGreaterThanOrEqual(2);
-  }, 60_000);
+    expect(Number(count.exec(metrics)?.[1])).toBeGreaterThanOrEqual(2);
+  });
 
   test('a Job completes with the engine beside its sidecar', async () => {
-    await kubectl.run('wait', '--for=condition=Complete', 'job/batch', '--timeout=90s');
+    await kubectl.waitFor('condition=Complete', 'job/batch');
     const [pod] = await podsOf('batch');
     expect(endsOf(pod!)).toEqual([
       ['platform-policy', 0],
@@ -523,5 +528,5 @@ describe('with policy.engine: opa', () => {
       ['platform-sidecar', 0],
       ['agent', 0],
     ]);
-  }, 120_000);
+  });
 });

@@ -1,21 +1,33 @@
 // The main job on a real cluster: helm install, annotate, see the grade; what breaks shows, what heals shows, and nothing
 // is left after uninstall.
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { isDeepStrictEqual } from 'node:util';
 import OpenAI from 'openai';
 import { adminApi } from './admin-api.ts';
 import { agentWorkload, BRING_BACK, manifestConfigMap, manifestOf, TAKE_DOWN } from './agent-workload.ts';
 import { startCluster, type Cluster } from './cluster/cluster.ts';
-import { eventually, kubectlOf, type Kubectl } from './kubectl.ts';
+import type { RunResult } from './cluster/run.ts';
+import { eventually, kubectlOf, TEST_MS, type Kubectl } from './kubectl.ts';
 import { COMMAND_BUNDLE } from '../testing/built-command.ts';
 import { documentedCommands } from '../testing/documented-commands.ts';
-import { busyTimes } from '../testing/stopwatch.ts';
-import { ADMIN_KEY, HEARTBEAT_SECONDS, installProduct, RELEASE, SYSTEM_NAMESPACE } from './product.ts';
+import {
+  ADMIN_KEY,
+  HEARTBEAT_SECONDS,
+  HELM_TIMEOUT,
+  installProduct,
+  leave,
+  RELEASE,
+  SYSTEM_NAMESPACE,
+} from './product.ts';
+import { startQuietClock, type QuietClock } from './quiet-clock.ts';
+
+jest.setTimeout(TEST_MS);
 
 const NAMESPACE = 'shop-team';
 const AGENT = 'shop';
-const TWO_INTERVALS_MS = 2 * HEARTBEAT_SECONDS * 1_000;
-/** An interval is lengthened by jitter, and a write may wait for the one before it. */
-const SLACK_MS = 5_000;
+/** Two intervals. One is lengthened by jitter, and a write may wait for the one before it: that is what the rest is for. */
+const SHOWN_MS = 2 * HEARTBEAT_SECONDS * 1_000 + 5_000;
+const STALE_MS = Math.max(3 * HEARTBEAT_SECONDS, 120) * 1_000;
 
 interface Observation {
   status?: {
@@ -38,6 +50,8 @@ interface Gap {
 let cluster: Cluster;
 let kubectl: Kubectl;
 let system: Kubectl;
+let clock: QuietClock;
+/** By that clock. */
 let appliedAt = 0;
 
 const helm = (...args: string[]) => cluster.exec(['helm', '-n', SYSTEM_NAMESPACE, ...args]);
@@ -45,8 +59,7 @@ const observation = (name = AGENT) => kubectl.get<Observation>('ao', name);
 const conditionOf = (seen: Observation, type: string) =>
   seen.status?.conditions?.find((each) => each.type === type);
 /** The built command, where the API server can be reached. */
-const platform = (...args: string[]) =>
-  cluster.exec([process.execPath, COMMAND_BUNDLE, ...args], { timeoutMs: 150_000 });
+const platform = (...args: string[]) => cluster.exec([process.execPath, COMMAND_BUNDLE, ...args]);
 const codesIn = (output: string) =>
   (JSON.parse(output) as { findings: { code: string }[] }).findings.map(({ code }) => code);
 const inSidecar = (script: string) => kubectl.script(`deploy/${AGENT}`, 'platform-sidecar', script);
@@ -99,59 +112,79 @@ async function chat(requests: number): Promise<{ tokens: number; texts: string[]
   }
 }
 
-/** Holds a time against a bar for a machine with nothing else to do, and prints both: on a busy one only the clock says something. */
-function holdTo(barMs: number, what: string, tookMs: number): void {
-  const limitMs = barMs * busyTimes();
-  const [took, bar, limit] = [tookMs, barMs, limitMs].map((ms) => (ms / 1_000).toFixed(1));
-  process.stdout.write(`${what}: ${took} s (bar ${bar} s, here and now ${limit} s)\n`);
-  expect(tookMs).toBeLessThan(limitMs);
+/** Holds what has passed since `startedAt`, by the clock that goes slower on a busy machine, against a bar, and prints both. */
+function holdTo(barMs: number, what: string, startedAt: number): void {
+  const tookMs = clock.now() - startedAt;
+  const [took, bar] = [tookMs, barMs].map((ms) => (ms / 1_000).toFixed(1));
+  process.stdout.write(`${what}: ${took} s by a quiet machine's clock (bar ${bar} s)\n`);
+  expect(tookMs).toBeLessThan(barMs);
 }
 
+/** What the observation shows within two intervals, or by another bar. */
+async function shows(
+  what: string,
+  passes: (seen: Observation) => boolean,
+  options: { agent?: string; barMs?: number } = {},
+): Promise<void> {
+  const startedAt = clock.now();
+  const patienceMs = 3 * STALE_MS;
+  await eventually(what, () => observation(options.agent), passes, patienceMs);
+  holdTo(options.barMs ?? SHOWN_MS, what, startedAt);
+}
+
+const isHealthy = ({ status }: Observation): boolean => status?.phase === 'Healthy' && status.score === 100;
+const hasIssues = (seen: Observation, ...properties: string[]): boolean =>
+  properties.every((each) => seen.status?.issues?.some(({ property }) => property === each));
+
 beforeAll(async () => {
+  clock = startQuietClock();
   cluster = await startCluster();
   kubectl = kubectlOf(cluster, NAMESPACE);
   system = kubectlOf(cluster, SYSTEM_NAMESPACE);
   await kubectl.run('create', 'namespace', NAMESPACE);
-}, 180_000);
+});
 
 afterAll(async () => {
-  await helm('uninstall', RELEASE, '--ignore-not-found', '--wait').catch(() => undefined);
-  await kubectl.run('delete', 'namespace', NAMESPACE, '--wait=false').catch(() => undefined);
-  await cluster.close();
-}, 120_000);
+  await clock.close();
+  await leave(cluster, NAMESPACE);
+});
 
 describe('installing', () => {
   test('platform check --pre has nothing against it', async () => {
     expect(await platform('check', '--pre')).toMatchObject({ code: 0, stderr: '' });
-  }, 60_000);
+  });
 
   test('the chart is ready in 30 seconds', async () => {
-    holdTo(30_000, 'chart ready', await installProduct(cluster));
-  }, 200_000);
+    const startedAt = clock.now();
+    await installProduct(cluster);
+    holdTo(30_000, 'chart ready', startedAt);
+  });
 
   test('helm test passes, and leaves nothing', async () => {
     // With --logs Helm looks for a pod that is gone by then.
-    const { code, stdout, stderr } = await helm('test', RELEASE, '--timeout', '120s');
+    const { code, stdout, stderr } = await helm('test', RELEASE, '--timeout', HELM_TIMEOUT);
     const logs = code === 0 ? '' : await system.run('logs', '-l', 'app.kubernetes.io/component=test');
     expect({ code, stderr, logs }).toEqual({ code: 0, stderr: '', logs: '' });
     expect(stdout).toMatch(/^Phase: +Succeeded$/m);
     const kinds = 'pods,configmaps,serviceaccounts,rolebindings';
     const component = ['-l', 'app.kubernetes.io/component=test', '--all-namespaces', '-o', 'name'];
     expect(await system.run('get', kinds, ...component)).toBe('');
-  }, 150_000);
+  });
 
   test('every process runs as non-root and stays up', async () => {
-    const pods = await system.get<{
-      items: {
-        spec: { containers: { securityContext: unknown }[]; securityContext: unknown };
-        status: { containerStatuses: { restartCount: number; ready: boolean }[] };
-      }[];
-    }>('pods');
+    const list = () =>
+      system.get<{
+        items: {
+          spec: { containers: { securityContext: unknown }[]; securityContext: unknown };
+          status: { containerStatuses: { restartCount: number; ready: boolean }[] };
+        }[];
+      }>('pods');
+    const areReady = ({ items }: Awaited<ReturnType<typeof list>>) =>
+      items.every(({ status }) => status.containerStatuses.every(({ ready }) => ready));
+    const { answer: pods } = await eventually('processes that are all ready', list, areReady);
     expect(pods.items.length).toBeGreaterThanOrEqual(3);
     for (const pod of pods.items) {
-      expect(
-        pod.status.containerStatuses.map(({ restartCount, ready }) => ({ restartCount, ready })),
-      ).toEqual([{ restartCount: 0, ready: true }]);
+      expect(pod.status.containerStatuses.map(({ restartCount }) => restartCount)).toEqual([0]);
       expect(JSON.stringify(pod.spec)).toContain('"runAsNonRoot":true');
     }
   });
@@ -159,7 +192,7 @@ describe('installing', () => {
 
 describe('an annotated Deployment', () => {
   test('is Ready with the sidecar in 10 seconds', async () => {
-    appliedAt = performance.now();
+    appliedAt = clock.now();
     await kubectl.apply(
       agentWorkload({
         name: AGENT,
@@ -167,8 +200,8 @@ describe('an annotated Deployment', () => {
         annotations: { 'platform.io/policy-proxy-mode': 'enforce' },
       }),
     );
-    await kubectl.run('rollout', 'status', `deploy/${AGENT}`, '--timeout=60s');
-    const tookMs = performance.now() - appliedAt;
+    await kubectl.rolledOut(`deploy/${AGENT}`);
+    holdTo(10_000, 'injected pod Ready', appliedAt);
     const { items } = await kubectl.get<{
       items: {
         metadata: { labels: Record<string, string> };
@@ -182,122 +215,114 @@ describe('an annotated Deployment', () => {
     const [sidecar] = pod?.spec.initContainers ?? [];
     expect(sidecar).toMatchObject({ name: 'platform-sidecar', restartPolicy: 'Always' });
     expect(sidecar?.env).toContainEqual({ name: 'POLICY_PROXY_MODE', value: 'enforce' });
-    holdTo(10_000, 'injected pod Ready', tookMs);
-  }, 70_000);
+  });
 
   test('has a true observation within a minute of being applied', async () => {
-    await eventually(
-      'a reported observation',
-      60_000 - (performance.now() - appliedAt),
-      observation,
-      (seen) => seen.status?.score === 100,
-    );
-    expect(performance.now() - appliedAt).toBeLessThan(60_000);
-  }, 70_000);
+    await eventually('a reported observation', observation, (seen) => seen.status?.score === 100);
+    holdTo(60_000, 'a true observation', appliedAt);
+  });
 
   test('answers through the sidecar at its Service, streaming included', async () => {
     const { texts } = await chat(1);
     expect(texts).toEqual([expect.stringContaining('42'), expect.stringContaining('42')]);
-    const audit = JSON.parse(
-      await inSidecar(`fetch('http://127.0.0.1:4001/audit').then((r) => r.text()).then(console.log)`),
-    ) as { method: string; path: string; statusCode: number }[];
-    expect(
-      audit
+    const audit = async () => {
+      const ring = await inSidecar(
+        `fetch('http://127.0.0.1:4001/audit').then((r) => r.text()).then(console.log)`,
+      );
+      return (JSON.parse(ring) as { method: string; path: string; statusCode: number }[])
         .filter(({ path }) => path === '/v1/chat/completions')
-        .map(({ method, statusCode }) => ({ method, statusCode })),
-    ).toEqual([
+        .map(({ method, statusCode }) => ({ method, statusCode }));
+    };
+    // The client has an answer a moment before its entry is written.
+    const { answer } = await eventually('both in the audit ring', audit, ({ length }) => length >= 2);
+    expect(answer).toEqual([
       { method: 'POST', statusCode: 200 },
       { method: 'POST', statusCode: 200 },
     ]);
-  }, 60_000);
+  });
 
   test('shows NAME PHASE GRADE SCORE TOKENS CHECKED with the tokens that the agent counted', async () => {
     await chat(2);
     const counted = await tokensCountedByAgent();
     expect(counted).toBeGreaterThan(0);
-    await eventually(
-      'the tokens in the observation',
-      TWO_INTERVALS_MS + 60_000,
-      observation,
-      (seen) => seen.status?.tokens === counted,
-    );
-    const table = (await kubectl.run('get', 'agentobservations')).trim().split('\n');
-    expect(table[0]?.trim().split(/\s+/)).toEqual(['NAME', 'PHASE', 'GRADE', 'SCORE', 'TOKENS', 'CHECKED']);
-    expect(table[1]?.trim().split(/\s+/).slice(0, 5)).toEqual([
-      AGENT,
-      'Healthy',
-      'A',
-      '100',
-      String(counted),
-    ]);
-  }, 120_000);
+    await eventually('the tokens in the observation', observation, (seen) => seen.status?.tokens === counted);
+    const cells = (line = '') => line.trim().split(/\s+/);
+    const table = async () => (await kubectl.run('get', 'agentobservations')).trim().split('\n').map(cells);
+    const { answer } = await eventually('a healthy row', table, ([, row = []]) => row[1] === 'Healthy');
+    expect(answer[0]).toEqual(['NAME', 'PHASE', 'GRADE', 'SCORE', 'TOKENS', 'CHECKED']);
+    expect(answer[1]?.slice(0, 5)).toEqual([AGENT, 'Healthy', 'A', '100', String(counted)]);
+  });
 
   test('passes kubectl wait --for=condition=Ready', async () => {
-    await kubectl.run('wait', '--for=condition=Ready', `ao/${AGENT}`, '--timeout=5s');
+    await kubectl.waitFor('condition=Ready', `ao/${AGENT}`);
     expect((await observation()).status).toMatchObject({ policyMode: 'enforce' });
-  }, 20_000);
+  });
 
   test('leaves platform check nothing to find', async () => {
-    const { code, stdout } = await platform('check', '--wait', '60s', '--fail-on', 'warning', '-o', 'json');
+    const { code, stdout } = await platform('check', '--wait', '180s', '--fail-on', 'warning', '-o', 'json');
     expect({ code, codes: codesIn(stdout) }).toEqual({ code: 0, codes: [] });
-  }, 160_000);
+  });
 
   test('shows in kubectl the score and the issues of the pod’s own /gap, and the admin API shows the same', async () => {
-    const [gap, seen] = await Promise.all([gapOfPod(), observation()]);
-    expect({
-      score: seen.status?.score,
-      grade: seen.status?.grade,
-      issues: seen.status?.issues?.map(({ property }) => property) ?? [],
-    }).toEqual({ score: gap.score, grade: gap.grade, issues: gap.issues.map(({ property }) => property) });
-    const list = await asked<
-      {
-        agentName: string;
-        namespace: string;
-        phase: string;
-        grade: string;
-        score: number;
-        tokens: number;
-      }[]
-    >('/api/v1/agents');
-    expect(list.status).toBe(200);
-    expect(list.body).toEqual([
+    type Listed = Record<'agentName' | 'namespace' | 'phase' | 'grade', string> & {
+      score: number;
+      tokens: number;
+    };
+    const everywhere = async () => {
+      const gap = await gapOfPod();
+      const { status = {} } = await observation();
+      const [list, stored] = [
+        await asked<Listed[]>('/api/v1/agents'),
+        await asked<Gap>(`/api/v1/agents/${AGENT}/gap`),
+      ];
+      const said = ({ score, grade }: { score?: number; grade?: string }) => ({ score, grade });
+      const issuesOf = ({ issues = [] }: { issues?: { property: string }[] }) =>
+        issues.map(({ property }) => property);
+      return {
+        pod: { ...said(gap), issues: issuesOf(gap) },
+        kubectl: { ...said(status), issues: issuesOf(status) },
+        stored: { ...said(stored.body), issues: issuesOf(stored.body) },
+        tokens: status.tokens,
+        list,
+      };
+    };
+    // A slow answer of the agent is in one of the reports, and not in the next.
+    const isSame = ({ pod, kubectl, stored }: Awaited<ReturnType<typeof everywhere>>) =>
+      isDeepStrictEqual(pod, kubectl) && isDeepStrictEqual(pod, stored);
+    const { answer } = await eventually('the same everywhere', everywhere, isSame);
+    expect(answer.list.status).toBe(200);
+    expect(answer.list.body).toEqual([
       expect.objectContaining({
         agentName: AGENT,
         namespace: NAMESPACE,
         phase: 'Healthy',
-        grade: gap.grade,
-        score: gap.score,
-        tokens: seen.status?.tokens,
+        grade: answer.pod.grade,
+        score: answer.pod.score,
+        tokens: answer.tokens,
       }),
     ]);
-    const stored = await asked<Gap>(`/api/v1/agents/${AGENT}/gap`);
-    expect(stored.body).toMatchObject({ score: gap.score, grade: gap.grade });
-  }, 60_000);
+  });
 
   test.each([
     ['without a key', null, 401],
     ['with a wrong key', 'wrong', 403],
-  ])(
-    'is not shown by the admin API %s',
-    async (_how, key, status) => {
-      expect((await asked('/api/v1/agents', key)).status).toBe(status);
-    },
-    30_000,
-  );
+  ])('is not shown by the admin API %s', async (_how, key, status) => {
+    expect((await asked('/api/v1/agents', key)).status).toBe(status);
+  });
 
   test('does not show its reports to other pods', async () => {
     const status = await inAgent(`
       const own = Object.values(require('node:os').networkInterfaces()).flat().find((each) => !each.internal && each.family === 'IPv4').address;
       fetch('http://' + own + ':4001/gap').then((r) => console.log(r.status));`);
     expect(status.trim()).toBe('403');
-  }, 30_000);
+  });
 
   test('cannot be reached with an API token from the sidecar', async () => {
     const found = await inSidecar(
       `console.log(require('node:fs').existsSync('/var/run/secrets/kubernetes.io/serviceaccount/token'))`,
     );
     expect(found.trim()).toBe('false');
-  }, 30_000);
+  });
 });
 
 describe('a bad annotation', () => {
@@ -309,23 +334,19 @@ describe('a bad annotation', () => {
       /platform\.io\/policy-proxy-mode.*"block".*track.*enforce.*off/s,
     ],
     ['platform.io/agent-port', '4000', /4000/],
-  ])(
-    '%s: "%s" is refused with a readable message',
-    async (name, value, message) => {
-      const pod = {
-        apiVersion: 'v1',
-        kind: 'Pod',
-        metadata: {
-          name: 'refused',
-          annotations: { 'platform.io/inject': 'true', 'platform.io/agent-name': 'refused', [name]: value },
-        },
-        spec: { containers: [{ name: 'agent', image: cluster.imageRef('example-agents') }] },
-      };
-      await expect(kubectl.apply([pod])).rejects.toThrow(message);
-      expect(await kubectl.run('get', 'pod', 'refused', '--ignore-not-found')).toBe('');
-    },
-    30_000,
-  );
+  ])('%s: "%s" is refused with a readable message', async (name, value, message) => {
+    const pod = {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: {
+        name: 'refused',
+        annotations: { 'platform.io/inject': 'true', 'platform.io/agent-name': 'refused', [name]: value },
+      },
+      spec: { containers: [{ name: 'agent', image: cluster.imageRef('example-agents') }] },
+    };
+    await expect(kubectl.apply([pod])).rejects.toThrow(message);
+    expect(await kubectl.run('get', 'pod', 'refused', '--ignore-not-found')).toBe('');
+  });
 });
 
 describe('an agent that skips a guardrail which it declares', () => {
@@ -340,12 +361,11 @@ describe('an agent that skips a guardrail which it declares', () => {
         env: { AGENT_FAULTS: 'pii-only-for-long-messages' },
       }),
     );
-    await kubectl.run('rollout', 'status', `deploy/${CARELESS}`, '--timeout=60s');
+    await kubectl.rolledOut(`deploy/${CARELESS}`);
     const forward = await cluster.forward({ namespace: NAMESPACE, name: CARELESS, port: 80 });
     try {
       const { answer } = await eventually(
         'an answer of the agent through the Service',
-        20_000,
         async () => {
           const response = await fetch(`${forward.url}/v1/chat`, {
             method: 'POST',
@@ -374,41 +394,32 @@ describe('an agent that skips a guardrail which it declares', () => {
     } finally {
       await forward.close();
     }
-    const { answer: seen } = await eventually(
-      'the violation in kubectl',
-      TWO_INTERVALS_MS + SLACK_MS,
-      () => observation(CARELESS),
-      ({ status }) => status?.violations === 1,
-    );
-    expect(seen.status?.issues?.map(({ property }) => property)).toContain('policy.pii_detector_not_invoked');
-    expect(conditionOf(seen, 'Compliant')).toMatchObject({ status: 'False' });
+    const isCounted = (seen: Observation) =>
+      seen.status?.violations === 1 &&
+      hasIssues(seen, 'policy.pii_detector_not_invoked') &&
+      conditionOf(seen, 'Compliant')?.status === 'False';
+    await shows('the violation in kubectl', isCounted, { agent: CARELESS });
     await kubectl.run('delete', 'deploy,service', CARELESS);
-  }, 120_000);
+  });
 });
 
 describe('what breaks shows within two intervals, and heals within two', () => {
   test('a dead agent', async () => {
     await inAgent(TAKE_DOWN);
-    const { answer } = await eventually(
-      'the dead agent in kubectl',
-      TWO_INTERVALS_MS + SLACK_MS,
-      observation,
-      (seen) => seen.status?.score === 70,
-    );
-    expect(answer.status).toMatchObject({ phase: 'Degraded', grade: 'C' });
-    expect(answer.status?.issues?.map(({ property }) => property).sort()).toEqual([
-      'discoverable',
-      'healthcheckable',
-    ]);
-    expect(conditionOf(answer, 'AgentReachable')).toMatchObject({ status: 'False' });
+    await shows('the dead agent in kubectl', (seen) => {
+      const { score, phase, grade, issues } = seen.status ?? {};
+      return (
+        score === 70 &&
+        phase === 'Degraded' &&
+        grade === 'C' &&
+        issues?.length === 2 &&
+        hasIssues(seen, 'discoverable', 'healthcheckable') &&
+        conditionOf(seen, 'AgentReachable')?.status === 'False'
+      );
+    });
     await inAgent(BRING_BACK);
-    await eventually(
-      'the healed agent in kubectl',
-      TWO_INTERVALS_MS + SLACK_MS,
-      observation,
-      (seen) => seen.status?.score === 100 && seen.status.phase === 'Healthy',
-    );
-  }, 120_000);
+    await shows('the healed agent in kubectl', isHealthy);
+  });
 
   test('a broken manifest', async () => {
     const mounted = () =>
@@ -418,25 +429,16 @@ describe('what breaks shows within two intervals, and heals within two', () => {
     // The kubelet brings a changed ConfigMap into the pod in its own time; the two intervals begin when it is there.
     const put = async (manifest: string) => {
       await kubectl.apply([manifestConfigMap(AGENT, manifest)]);
-      await eventually('the manifest in the pod', 90_000, mounted, (text) => text.trim() === manifest.trim());
+      await eventually('the manifest in the pod', mounted, (text) => text.trim() === manifest.trim());
     };
     await put(manifestOf(AGENT).replace('kind: PlatformAgent', 'kind: Wrong'));
-    await eventually(
+    await shows(
       'manifest.invalid in kubectl',
-      TWO_INTERVALS_MS + SLACK_MS,
-      observation,
-      (seen) =>
-        seen.status?.issues?.some(({ property }) => property === 'manifest.invalid') === true &&
-        seen.status.score === 80,
+      (seen) => hasIssues(seen, 'manifest.invalid') && seen.status?.score === 80,
     );
     await put(manifestOf(AGENT));
-    await eventually(
-      'the mended manifest in kubectl',
-      TWO_INTERVALS_MS + SLACK_MS,
-      observation,
-      (seen) => seen.status?.score === 100,
-    );
-  }, 300_000);
+    await shows('the mended manifest in kubectl', (seen) => seen.status?.score === 100);
+  });
 
   test('a stopped control plane, as Unknown by the stale limit', async () => {
     const [name] = (await system.run('get', 'deploy', '-o', 'name'))
@@ -445,29 +447,21 @@ describe('what breaks shows within two intervals, and heals within two', () => {
     await system.run('scale', String(name), '--replicas=0');
     await eventually(
       'platform check to find it, and nothing else',
-      60_000,
       () => platform('check', '-o', 'json'),
       ({ code, stdout }) =>
         code === 1 && codesIn(stdout).join() === 'deployment-unavailable,process-not-ready',
     );
-    const staleMs = Math.max(3 * HEARTBEAT_SECONDS, 120) * 1_000;
-    const { answer } = await eventually(
+    await shows(
       'Unknown in kubectl',
-      staleMs + TWO_INTERVALS_MS + SLACK_MS,
-      observation,
-      (seen) => seen.status?.phase === 'Unknown',
+      (seen) =>
+        seen.status?.phase === 'Unknown' &&
+        ['Reporting', 'Ready'].every((type) => conditionOf(seen, type)?.status === 'False'),
+      { barMs: STALE_MS + SHOWN_MS },
     );
-    expect(conditionOf(answer, 'Reporting')).toMatchObject({ status: 'False' });
-    expect(conditionOf(answer, 'Ready')).toMatchObject({ status: 'False' });
     await system.run('scale', String(name), '--replicas=1');
-    await system.run('rollout', 'status', String(name), '--timeout=60s');
-    await eventually(
-      'the observation healed',
-      TWO_INTERVALS_MS + SLACK_MS,
-      observation,
-      (seen) => seen.status?.phase === 'Healthy' && seen.status.score === 100,
-    );
-  }, 300_000);
+    await system.rolledOut(String(name));
+    await shows('the observation healed', isHealthy);
+  });
 });
 
 describe('leaving', () => {
@@ -475,51 +469,41 @@ describe('leaving', () => {
     await kubectl.run('delete', 'deploy', AGENT);
     await eventually(
       'the observation gone',
-      30_000,
       () => kubectl.run('get', 'ao', AGENT, '--ignore-not-found'),
       (output) => output === '',
     );
-  }, 60_000);
+  });
 
   test('helm uninstall leaves nothing but the CRD', async () => {
-    const result = await helm('uninstall', RELEASE, '--wait', '--timeout', '60s');
+    const result = await helm('uninstall', RELEASE, '--wait', '--timeout', HELM_TIMEOUT);
     expect(result).toMatchObject({ code: 0 });
     const kinds =
       'clusterroles,clusterrolebindings,mutatingwebhookconfigurations,validatingwebhookconfigurations,validatingadmissionpolicies,validatingadmissionpolicybindings,namespaces,crds';
-    const left = (await system.run('get', kinds, '-o', 'name'))
-      .split('\n')
-      .filter(
-        (name) =>
-          name.includes('platform') || name.includes('agent-compliance') || name.includes('agentobservation'),
-      );
-    expect(left.sort()).toEqual([
+    const names = async (what: string, isOurs: (name: string) => boolean) =>
+      (await system.run('get', what, '-o', 'name')).split('\n').filter((name) => name !== '' && isOurs(name));
+    const left = () => names(kinds, (name) => /platform|agent-compliance|agentobservation/.test(name));
+    const kept = [
       'customresourcedefinition.apiextensions.k8s.io/agentobservations.platform.io',
       `namespace/${SYSTEM_NAMESPACE}`,
-    ]);
-    const inside = (
-      await system.run(
-        'get',
+    ];
+    // Helm waits for what it made; what that has made follows.
+    await eventually('what is kept, and no more', left, (found) => isDeepStrictEqual(found.sort(), kept));
+    const inside = () =>
+      names(
         'all,secrets,configmaps,serviceaccounts,roles,rolebindings,leases,events',
-        '-o',
-        'name',
-      )
-    )
-      .split('\n')
-      .filter(
         (name) =>
-          name !== '' &&
           !name.startsWith('event') &&
           !name.endsWith('/kube-root-ca.crt') &&
           !name.endsWith('serviceaccount/default'),
       );
-    expect(inside).toEqual([]);
-  }, 120_000);
+    await eventually('an empty namespace', inside, (found) => found.length === 0);
+  });
 
   test('platform uninstall --verify finds nothing left, and names what is kept', async () => {
     const { code, stdout } = await platform('uninstall', '--verify');
     expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('nothing is left') });
     expect(stdout).toContain('CustomResourceDefinition agentobservations.platform.io is kept');
-  }, 60_000);
+  });
 
   test('a pod that opts in afterwards is an ordinary pod', async () => {
     const pod = {
@@ -536,7 +520,7 @@ describe('leaving', () => {
     const seen = await kubectl.get<{ spec: { initContainers?: unknown } }>('pod', 'after');
     expect(seen.spec.initContainers).toBeUndefined();
     await kubectl.run('delete', 'pod', 'after', '--now');
-  }, 30_000);
+  });
 });
 
 /** The README's commands name the images of `make cluster-up` and kind.sh; a cluster with others cannot take them as typed. */
@@ -546,34 +530,37 @@ const hasOwnImages = ['E2E_IMAGE_PREFIX', 'E2E_IMAGE_TAG'].every((name) => proce
   beforeAll(async () => {
     // It stayed, as it should, and belongs to a release of another name.
     await kubectl.run('delete', 'crd', 'agentobservations.platform.io', '--ignore-not-found');
-  }, 60_000);
+  });
 
   afterAll(async () => {
-    await helm('uninstall', 'agent-compliance', '--ignore-not-found', '--wait');
-  }, 120_000);
+    if (cluster.audit === null) await helm('uninstall', 'agent-compliance', '--ignore-not-found', '--wait');
+  });
 
-  test.each(documentedCommands('README.md', 'In Kubernetes'))(
-    '$title',
-    async ({ commands, output }) => {
-      const type = () => cluster.exec(['bash', '-euo', 'pipefail', '-c', commands]);
-      const { code, stdout, stderr } = await type();
-      if (code !== 0) throw new Error(`exit code ${code}\n${stdout}\n${stderr}`);
-      // All columns but the last: CHECKED is the time since.
-      const cells = (line: string) => line.trim().split(/\s+/).slice(0, -1).join(' ');
-      const shows = (said: string) =>
-        output.every((line) => said.split('\n').map(cells).includes(cells(line)));
-      // An agent that takes long to start on a busy machine has another report first.
-      if (!shows(stdout))
-        await eventually(output.join('\n'), 60_000, async () => (await type()).stdout, shows);
-    },
-    250_000,
-  );
+  test.each(documentedCommands('README.md', 'In Kubernetes'))('$title', async ({ commands, output }) => {
+    const type = () => cluster.exec(['bash', '-euo', 'pipefail', '-c', commands]);
+    const typed = await type();
+    // What waits for a minute, as a person would, is typed again on a machine that needs longer.
+    const isLate = ({ code, stderr }: RunResult) => code !== 0 && stderr.includes('timed out waiting');
+    const { code, stdout, stderr } = isLate(typed)
+      ? (await eventually(commands, type, (again) => !isLate(again))).answer
+      : typed;
+    if (code !== 0) throw new Error(`exit code ${code}\n${stdout}\n${stderr}`);
+    // All columns but the last: CHECKED is the time since.
+    const cells = (line: string) => line.trim().split(/\s+/).slice(0, -1).join(' ');
+    const hasAll = (said: string) =>
+      output.every((line) => said.split('\n').map(cells).includes(cells(line)));
+    // An agent that takes long to start on a busy machine has another report first.
+    if (!hasAll(stdout)) await eventually(output.join('\n'), async () => (await type()).stdout, hasAll);
+  });
 
   test('has left nothing behind', async () => {
-    const { code, stdout } = await platform('uninstall', '--verify', '-o', 'json');
-    expect({ code, left: (JSON.parse(stdout) as { left: unknown[] }).left }).toEqual({ code: 0, left: [] });
+    const verify = async () => {
+      const { code, stdout } = await platform('uninstall', '--verify', '-o', 'json');
+      return { code, left: (JSON.parse(stdout) as { left: unknown[] }).left };
+    };
+    await eventually('nothing left', verify, ({ code, left }) => code === 0 && left.length === 0);
     // The operator removes it, or the garbage collector, which looks for new kinds every 30 s.
     const observations = () => kubectl.run('get', 'ao', '--all-namespaces', '--ignore-not-found');
-    await eventually('the end of the observation', 60_000, observations, (said) => said === '');
-  }, 90_000);
+    await eventually('the end of the observation', observations, (said) => said === '');
+  });
 });

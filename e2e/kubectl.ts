@@ -1,6 +1,14 @@
 // kubectl as the suites use it: objects in and out, a clear error with what it complained about, and patience.
 import type { Cluster } from './cluster/cluster.ts';
 
+/**
+ * Longer than anything takes that works, on a machine which has much else to do: this is no bar, only how long a suite goes on
+ * with what is broken.
+ */
+export const PATIENCE_MS = 180_000;
+/** For whole tests and hooks: several such waits. */
+export const TEST_MS = 5 * PATIENCE_MS;
+
 export type KubeObject = Readonly<Record<string, unknown>>;
 
 export interface Kubectl {
@@ -9,13 +17,22 @@ export interface Kubectl {
   apply: (objects: readonly KubeObject[]) => Promise<string>;
   /** The object as JSON; throws when it is not there. */
   get: <T = KubeObject>(...args: string[]) => Promise<T>;
+  /** Waits until `deploy/NAME` or the like has rolled out. */
+  rolledOut: (what: string) => Promise<string>;
+  /** Waits for what `kubectl wait --for` takes, such as `condition=Ready`. */
+  waitFor: (condition: string, ...what: string[]) => Promise<string>;
   /** Runs a script with the Node.js of a container (`pod` may be `deploy/NAME`) and returns what it printed. */
   script: (pod: string, container: string, script: string) => Promise<string>;
 }
 
+/** Of `kubectl`, to say that it has waited in vain before it is ended. */
+const TIMEOUT = `--timeout=${PATIENCE_MS / 1_000}s`;
+const KUBECTL_MS = 30_000;
+
 export function kubectlOf(cluster: Cluster, namespace: string): Kubectl {
   const run = async (args: string[], input = ''): Promise<string> => {
-    const { stdout, stderr, code } = await cluster.exec(['kubectl', '-n', namespace, ...args], { input });
+    const options = { input, timeoutMs: PATIENCE_MS + KUBECTL_MS };
+    const { stdout, stderr, code } = await cluster.exec(['kubectl', '-n', namespace, ...args], options);
     if (code !== 0) throw new Error(`kubectl ${args.slice(0, 4).join(' ')}: ${stderr || stdout}`);
     return stdout;
   };
@@ -24,20 +41,25 @@ export function kubectlOf(cluster: Cluster, namespace: string): Kubectl {
     apply: (objects) =>
       run(['apply', '-f', '-'], objects.map((each) => JSON.stringify(each)).join('\n---\n')),
     get: async <T>(...args: string[]) => JSON.parse(await run(['get', ...args, '-o', 'json'])) as T,
+    rolledOut: (what) => run(['rollout', 'status', what, TIMEOUT]),
+    waitFor: (condition, ...what) => run(['wait', `--for=${condition}`, ...what, TIMEOUT]),
     script: (pod, container, script) =>
       run(['exec', pod, '-c', container, '--', '/nodejs/bin/node', '-e', script]),
   };
 }
 
+/** Between two questions. */
+const ASK_MS = 250;
+
 /**
- * Asks until the answer passes, every 250 ms; then returns how long that took, in milliseconds.
+ * Asks until the answer passes; then returns it, and how long that took, in milliseconds.
  * Throws with the last answer or error after `withinMs`.
  */
 export async function eventually<T>(
   what: string,
-  withinMs: number,
   ask: () => Promise<T>,
-  passes: (answer: T) => boolean,
+  passes: (answer: T) => boolean = () => true,
+  withinMs: number = PATIENCE_MS,
 ): Promise<{ answer: T; tookMs: number }> {
   const started = performance.now();
   for (;;) {
@@ -52,6 +74,6 @@ export async function eventually<T>(
     }
     if (performance.now() - started > withinMs)
       throw new Error(`${what}: not within ${withinMs} ms; last: ${last.slice(0, 2_000)}`);
-    await new Promise((resolve) => setTimeout(resolve, 250));
+    await new Promise((resolve) => setTimeout(resolve, ASK_MS));
   }
 }

@@ -6,11 +6,36 @@ import { eventually, kubectlOf } from './kubectl.ts';
 export const CHART = join(import.meta.dirname, '../helm/agent-compliance');
 export const RELEASE = 'platform';
 export const SYSTEM_NAMESPACE = 'platform-system';
+/** No bar, and what the command gets to say that it was not enough. */
+export const HELM_TIMEOUT = '300s';
+export const HELM_MS = 330_000;
 /** The shortest interval: what breaks shows soonest. */
 export const HEARTBEAT_SECONDS = 10;
 /** The chart's default. */
 const INJECTORS = 2;
 export const ADMIN_KEY = 'an-admin-key-for-this-suite-only';
+
+/**
+ * Takes the release and a namespace of agents away, and ends the cluster. One of our own is thrown away whole: only of another
+ * one anything has to be taken away first.
+ */
+export async function leave(cluster: Cluster, ...namespaces: string[]): Promise<void> {
+  try {
+    if (cluster.audit !== null) return;
+    const uninstall = ['uninstall', RELEASE, '--ignore-not-found', '--wait', '--timeout', HELM_TIMEOUT];
+    await cluster.exec(['helm', '-n', SYSTEM_NAMESPACE, ...uninstall], { timeoutMs: HELM_MS });
+    await cluster.exec([
+      'kubectl',
+      'delete',
+      'namespace',
+      ...namespaces,
+      '--ignore-not-found',
+      '--wait=false',
+    ]);
+  } finally {
+    await cluster.close();
+  }
+}
 
 /** Chart values that name the images the cluster can run. */
 export function valuesFor(cluster: Cluster): Record<string, unknown> {
@@ -48,9 +73,9 @@ export async function installProduct(
     SYSTEM_NAMESPACE,
     '--create-namespace',
   ];
-  const result = await cluster.exec([...command, '--wait', '--timeout', '120s', '-f', '-'], {
+  const result = await cluster.exec([...command, '--wait', '--timeout', HELM_TIMEOUT, '-f', '-'], {
     input: JSON.stringify({ ...valuesFor(cluster), ...values }),
-    timeoutMs: 180_000,
+    timeoutMs: HELM_MS,
   });
   const tookMs = performance.now() - started;
   const system = kubectlOf(cluster, SYSTEM_NAMESPACE);
@@ -58,7 +83,7 @@ export async function installProduct(
     const injectors = () =>
       system.run('get', 'pods', '-l', 'app.kubernetes.io/component=webhook', '-o', 'name');
     const isAlone = (pods: string) => pods.trim().split('\n').length === INJECTORS;
-    await eventually('the end of the injectors of before', 60_000, injectors, isAlone);
+    await eventually('the end of the injectors of before', injectors, isAlone);
     return tookMs;
   }
   const logs = ['--all-containers', '--prefix', '-l', 'app.kubernetes.io/name=agent-compliance', '--tail=50'];

@@ -53,13 +53,16 @@ export function podTemplate(
   };
 }
 
+/** A machine that has much else to do answers late, which is no answer that says no. */
+const PATIENT = { periodSeconds: 1, timeoutSeconds: 20 };
+
 /** The agent of programs/lingering-agent.ts on the named port 8000, asked for by the name in all its probes. */
 export function lingeringAgent(image: string, more: KubeObject = {}): KubeObject {
-  const asked = { httpGet: { path: '/health', port: 'http' }, periodSeconds: 1 };
+  const asked = { httpGet: { path: '/health', port: 'http' }, ...PATIENT };
   return {
     ...programContainer('agent', image, ['lingering-agent.ts']),
     ports: [{ name: 'http', containerPort: 8000 }],
-    startupProbe: { ...asked, failureThreshold: 60 },
+    startupProbe: { ...asked, failureThreshold: 180 },
     readinessProbe: asked,
     livenessProbe: { ...asked, failureThreshold: 2 },
     ...more,

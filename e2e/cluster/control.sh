@@ -43,7 +43,7 @@ answers() { [ "$("$BIN/kubectl" --kubeconfig "$DIR/pki/admin.kubeconfig" get --r
 
 # ready - waits for the API server, but not for one that has died (its port was taken meanwhile, a flag is wrong)
 ready() {
-  for _ in $(seq 600); do
+  for _ in $(seq 1800); do
     answers && return
     runs "$(cat "$DIR/kube-apiserver.pid")" "$DIR/" && runs "$(cat "$DIR/etcd.pid")" "$DIR/" || return 1
     sleep 0.1
@@ -82,7 +82,7 @@ up() {
     scheduler_command "$DIR/pki" --bind-address 127.0.0.1 --secure-port 0
     start kube-scheduler
     # Pods of a namespace without its default ServiceAccount are refused.
-    until_ok 30 "$BIN/kubectl" --kubeconfig "$DIR/pki/admin.kubeconfig" -n default get serviceaccount default
+    until_ok 120 "$BIN/kubectl" --kubeconfig "$DIR/pki/admin.kubeconfig" -n default get serviceaccount default
   fi
   echo "export KUBECONFIG=$DIR/pki/admin.kubeconfig"
 }

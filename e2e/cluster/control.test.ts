@@ -20,6 +20,17 @@ interface AuditEvent {
   objectRef?: { resource: string };
 }
 
+/** The pods that were made; a line that is being written is left out. */
+const creationsIn = (log: string): AuditEvent[] =>
+  log
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line) as AuditEvent)
+    .filter(
+      ({ verb, stage, objectRef }) =>
+        verb === 'create' && stage === 'ResponseComplete' && objectRef?.resource === 'pods',
+    );
+
 const kubectl = (kubeconfig: string, ...args: string[]) =>
   run([clusterBinary('kubectl'), '--kubeconfig', kubeconfig, ...args]);
 
@@ -45,7 +56,7 @@ onOneThatCanRun(
     expect(folders.flatMap(processesWith)).toEqual([]);
     expect(folders.map((folder) => existsSync(folder))).toEqual([false, false]);
   },
-  60_000,
+  120_000,
 );
 
 onOneThatCanRun(
@@ -69,16 +80,15 @@ onOneThatCanRun(
         'pod',
         '-l',
         'app=web',
-        '--timeout=20s',
+        '--timeout=100s',
       );
       expect(created).toMatchObject({ code: 0 });
-      const events = (await readFile(log, 'utf8')).trim().split('\n');
-      const creations = events
-        .map((line) => JSON.parse(line) as AuditEvent)
-        .filter(
-          ({ verb, stage, objectRef }) =>
-            verb === 'create' && stage === 'ResponseComplete' && objectRef?.resource === 'pods',
-        );
+      // A watch shows the pod a moment before the request that made it is complete.
+      let creations: AuditEvent[] = [];
+      while (creations.length === 0) {
+        creations = creationsIn(await readFile(log, 'utf8'));
+        await sleep(50);
+      }
       expect(creations.map(({ user }) => user.username)).toEqual([
         'system:serviceaccount:kube-system:replicaset-controller',
       ]);
@@ -87,7 +97,7 @@ onOneThatCanRun(
       await rm(scratch, { recursive: true });
     }
   },
-  60_000,
+  120_000,
 );
 
 onOneThatCanRun(
@@ -103,9 +113,9 @@ onOneThatCanRun(
     const folder = dirname(dirname(kubeconfig.trim()));
     expect(processesWith(folder)).not.toEqual([]);
     child.kill('SIGKILL');
-    const deadline = Date.now() + 30_000;
+    const deadline = Date.now() + 100_000;
     while (processesWith(folder).length > 0 && Date.now() < deadline) await sleep(100);
     expect(processesWith(folder)).toEqual([]);
   },
-  60_000,
+  120_000,
 );

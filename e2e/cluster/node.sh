@@ -19,7 +19,7 @@ start() { env --default-signal=INT,QUIT "${COMMAND[@]}" > "$RUN/log/$1.log" 2>&1
 
 # api_ready - waits for the API server, but not for one that has died of a wrong flag
 api_ready() {
-  for _ in $(seq 600); do
+  for _ in $(seq 1800); do
     kubectl get --raw /readyz > /dev/null 2>&1 && return
     alive "$apiserver" || { echo "kube-apiserver has ended, see its log"; return 1; }
     sleep 0.1
@@ -128,7 +128,7 @@ state = "/run/containerd"
 T
   COMMAND=("$BIN/containerd" --config "$RUN/containerd.toml")
   start containerd
-  until_ok 30 ctr -a "$RUN/containerd.sock" version
+  until_ok 120 ctr -a "$RUN/containerd.sock" version
   read -ra tars <<< "$IMPORT"
   for tar in "${tars[@]}"; do
     ctr -a "$RUN/containerd.sock" -n k8s.io images import --local --digests=false "$tar" >> "$RUN/log/import.log" 2>&1
@@ -206,12 +206,12 @@ start kube-scheduler
 node_agent
 service_proxy
 kubectl apply -f "$CLUSTER_DIR/coredns.yaml" > "$RUN/log/coredns-apply.log"
-until_ok 60 kubectl get node "$NODE"
-kubectl wait --for=condition=Ready "node/$NODE" --timeout=60s
+until_ok 180 kubectl get node "$NODE"
+kubectl wait --for=condition=Ready "node/$NODE" --timeout=180s
 # Pods of a namespace without its default ServiceAccount are refused.
-until_ok 30 kubectl -n default get serviceaccount default
+until_ok 180 kubectl -n default get serviceaccount default
 lap "node"
-kubectl -n kube-system rollout status deployment/coredns --timeout=60s
+kubectl -n kube-system rollout status deployment/coredns --timeout=180s
 lap "DNS"
 touch "$RUN/ready"
 

@@ -10,14 +10,14 @@ export interface RunResult {
 export interface RunOptions {
   /** What it reads from standard input; nothing by default. */
   input?: string;
-  /** After this long it and its children are killed. Default 120,000. */
+  /** After this long it and its children are killed. Default 300,000. */
   timeoutMs?: number;
   env?: NodeJS.ProcessEnv;
 }
 
 /** Runs a command to its end and returns what it said, whatever its exit code. Throws only when it cannot be started. */
 export function run(command: readonly string[], options: RunOptions = {}): Promise<RunResult> {
-  const { input = '', timeoutMs = 120_000, env = process.env } = options;
+  const { input = '', timeoutMs = 300_000, env = process.env } = options;
   return new Promise((resolve, reject) => {
     const [file = '', ...args] = command;
     // A group of its own, so that the time-out reaches grandchildren: nsenter does not pass a signal on.

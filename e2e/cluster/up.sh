@@ -30,13 +30,14 @@ echo "$holder" > "$RUN/holder.pid"
 
 cat > "$RUN/in" <<X
 #!/bin/bash
-# Runs a command inside the cluster '$NAME', in the caller's working directory.
-export KUBECONFIG="$RUN/kubeconfig" PATH="$BIN:\$PATH" CONTAINERD_ADDRESS="$RUN/containerd.sock" CONTAINERD_NAMESPACE=k8s.io
+# Runs a command inside the cluster '$NAME', in the caller's working directory. What kubectl and helm remember of an API server,
+# by its address, is another one's in the next cluster.
+export KUBECONFIG="$RUN/kubeconfig" KUBECACHEDIR="$RUN/kube-cache" PATH="$BIN:\$PATH" CONTAINERD_ADDRESS="$RUN/containerd.sock" CONTAINERD_NAMESPACE=k8s.io
 exec nsenter -t "\$(cat "$RUN/init.pid")" -m -p -n -u -i --wd="\$PWD" -- "\$@"
 X
 chmod +x "$RUN/in"
 
-for _ in $(seq 1800); do
+for _ in $(seq 3000); do
   if [ ! -s "$RUN/init.pid" ]; then pgrep -P "$holder" -f node.sh > "$RUN/init.pid" || true; fi
   if [ -s "$RUN/init.pid" ] && [ -f "$RUN/ready" ]; then
     echo "cluster '$NAME' is up in $((($(date +%s%N) - started) / 1000000)) ms: $RUN/in kubectl get nodes"

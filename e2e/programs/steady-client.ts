@@ -1,5 +1,6 @@
-// Sends POST requests without a pause, each worker one at a time, until SIGTERM. Prints JSON lines of the same shape when
-// every worker has had an answer, and at the end. Nothing is sent twice.
+// Sends POST requests without a pause, each worker one at a time, until SIGTERM; then each ends the one under way, and sends one
+// more. Prints JSON lines of the same shape when every worker has had an answer and all of them MANY, and at the end. Nothing
+// is sent twice.
 //   steady-client.ts URL WORKERS reuse|fresh
 import { Agent, request } from 'node:http';
 
@@ -7,6 +8,9 @@ const [url = '', workers = '8', connections = 'reuse'] = process.argv.slice(2);
 /** Every second worker's requests take two seconds, the others' a fifth of one. */
 const LONG_MS = 2_000;
 const SHORT_MS = 200;
+
+/** A worker's share of the answers before the beginning is told: more than the connections that there will be. */
+const MANY = 10;
 
 /** Requests by what they were answered. */
 const answers: Record<string, number> = {};
@@ -48,13 +52,28 @@ const report = (): void => {
   process.stdout.write(`${JSON.stringify(shown)}\n`);
 };
 
-process.once('SIGTERM', () => (isOver = true));
-await Promise.all(agents.map((agent, worker) => ask(agent, msOf(worker))));
-report();
-await Promise.all(
-  agents.map(async (agent, worker) => {
-    while (!isOver) await ask(agent, msOf(worker));
-    agent.destroy();
-  }),
-);
+let isTold = false;
+let started = 0;
+function tell(): void {
+  const sum = Object.values(answers).reduce((all, count) => all + count, 0);
+  if (isTold || started < agents.length || sum < MANY * agents.length) return;
+  isTold = true;
+  report();
+}
+
+async function work(agent: Agent, ms: number): Promise<void> {
+  await ask(agent, ms);
+  started += 1;
+  for (let isLast = false; !isLast; ) {
+    isLast = isOver;
+    await ask(agent, ms);
+    tell();
+  }
+  agent.destroy();
+}
+
+process.once('SIGTERM', () => {
+  isOver = true;
+});
+await Promise.all(agents.map((agent, worker) => work(agent, msOf(worker))));
 report();
