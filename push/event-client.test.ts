@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { BehavioralEvent, EventBatch } from '../core/behavior/audit-entry.ts';
 import { EVENT_BATCH_LIMITS, parseEventBatch } from '../core/behavior/parse-event-batch.ts';
+import { until } from '../testing/proxy-rig.ts';
 import { TestServers } from '../testing/sockets.ts';
 import { createEventClient, type EventClient, type EventClientOptions } from './event-client.ts';
 
@@ -48,6 +49,7 @@ function aClient(overrides: Partial<EventClientOptions> = {}): EventClient {
     url: new URL(`http://127.0.0.1:${port}`),
     agentName: 'shop',
     logger,
+    timeoutMs: 60_000,
     ...overrides,
   });
   return client;
@@ -101,7 +103,7 @@ describe('events', () => {
       'a',
       Array.from({ length: 1201 }, (_, at) => tool(`t${at}`)),
     );
-    await flush(5000);
+    await flush();
     expect(
       batches()
         .map(({ events }) => events.length)
@@ -120,7 +122,7 @@ describe('events', () => {
       'a',
       Array.from({ length: 400 }, () => tool(character.repeat(499) + '!')),
     );
-    await flush(5000);
+    await flush();
     const sizes = bodies.map((line) => Buffer.byteLength(line.slice(line.indexOf('{'))));
     expect(Math.max(...sizes)).toBeLessThanOrEqual(EVENT_BATCH_LIMITS.bytes);
     expect([batches().flatMap(({ events }) => events).length, counts().delivered]).toEqual([400, 400]);
@@ -186,7 +188,7 @@ describe('what is dropped is counted, and nothing throws', () => {
     const { send, flush, counts } = bound(aClient(options));
     const taken = Array.from({ length: 100 }, (_, n) => send(`r${n}`, [tool('x')]));
     expect([taken.filter(Boolean).length, counts()]).toEqual([10, { delivered: 0, dropped: 90, queued: 10 }]);
-    await flush(10_000);
+    await flush();
     expect(counts()).toEqual({ delivered: 0, dropped: 100, queued: 0 });
   });
 
@@ -205,7 +207,7 @@ describe('what is dropped is counted, and nothing throws', () => {
     const { send, close, counts } = bound(aClient({ url: new URL(`http://127.0.0.1:${hung}`) }));
     for (let n = 0; n < 9; n += 1) send(`r${n}`, [tool('x')]);
     await close(50);
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await until(() => counts().queued === 0, 'the end of what travelled');
     expect([send('late', [tool('x')]), counts()]).toEqual([false, { delivered: 0, dropped: 10, queued: 0 }]);
   });
 });
@@ -234,7 +236,7 @@ describe('the process', () => {
 
   test('is kept alive by flush alone, until they have arrived', async () => {
     aClient();
-    expect(await run(`await client.flush(); console.log(JSON.stringify(client.counts()));`)).toBe(
+    expect(await run(`await client.flush(30_000); console.log(JSON.stringify(client.counts()));`)).toBe(
       '{"delivered":1,"dropped":0,"queued":0}\n',
     );
   });
@@ -244,7 +246,8 @@ describe('the process', () => {
 function bound(of: EventClient): { [K in keyof EventClient]: EventClient[K] } {
   return {
     send: (requestId, events) => of.send(requestId, events),
-    flush: (ms) => of.flush(ms),
+    // What arrives has all the time that it needs.
+    flush: (ms = 60_000) => of.flush(ms),
     close: (ms) => of.close(ms),
     counts: () => of.counts(),
   };

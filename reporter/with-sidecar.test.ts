@@ -32,7 +32,7 @@ afterEach(async () => {
 
 /** The one request that the agent got, as the sidecar has it in its ring. */
 async function entry(): Promise<AuditEntry | undefined> {
-  await reporter.events.flush();
+  await reporter.events.flush(60_000);
   await rig.settled();
   return (await rig.report<AuditEntry[]>('/audit')).find(({ path }) => path === '/chat');
 }

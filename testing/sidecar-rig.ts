@@ -58,8 +58,11 @@ export interface SidecarRig {
   log: [level: string, message: string, fields: LogFields][];
   /** A request to the control plane. */
   control(path: string, init?: RequestInit): Promise<Response>;
-  /** Resolves once all that has come to the proxy is complete in the audit: its client may have the answer before. */
-  settled(): Promise<void>;
+  /**
+   * Resolves once all that has come to the proxy is complete in the audit, but for so many that are still under way: a
+   * client may have its answer before.
+   */
+  settled(underWay?: number): Promise<void>;
   /** Its JSON answer. */
   report<T = Record<string, unknown>>(path: string, init?: RequestInit): Promise<T>;
   proxyUrl: string;
@@ -121,7 +124,7 @@ export async function startSidecarRig(options: SidecarRigOptions): Promise<Sidec
     fetch(`http://127.0.0.1:${sidecar.controlPort}${path}`, init);
   return {
     sidecar,
-    settled: () => settle(control),
+    settled: (underWay = 0) => settle(control, underWay),
     agent,
     folder,
     manifestPath,
@@ -137,7 +140,7 @@ export async function startSidecarRig(options: SidecarRigOptions): Promise<Sidec
   };
 }
 
-async function settle(control: SidecarRig['control']): Promise<void> {
+async function settle(control: SidecarRig['control'], underWay: number): Promise<void> {
   const deadline = Date.now() + 30_000;
   for (;;) {
     const audit = await control('/audit?limit=1');
@@ -146,7 +149,7 @@ async function settle(control: SidecarRig['control']): Promise<void> {
     const metrics = await (await control('/metrics')).text();
     const outcomes = metrics.matchAll(/^platform_sidecar_requests_total\{outcome="\w+"\} (\d+)$/gm);
     const completed = [...outcomes].reduce((sum, [, count]) => sum + Number(count), 0);
-    if (completed >= arrived) return;
+    if (completed >= arrived - underWay) return;
     if (Date.now() > deadline) throw new Error(`${completed} of ${arrived} requests are complete`);
     await new Promise((resolve) => setTimeout(resolve, 5));
   }

@@ -44,9 +44,12 @@ async function speak(...parts: readonly [bytes: string, answers: number][]): Pro
   const socket = connect(rig.port, '127.0.0.1').setEncoding('latin1').setNoDelay();
   socket.on('data', (chunk: string) => (text += chunk)).on('error', () => undefined);
   const bodies = (): string[] => [...text.matchAll(/<[^>]*>/g)].map(([body]) => body);
+  const { outcomes } = rig.audit;
+  const before = outcomes.notEvaluated;
   for (const [bytes, answers] of parts) {
     socket.write(bytes, 'latin1');
     await until(() => bodies().length >= answers, `${answers} answers`);
+    await until(() => outcomes.notEvaluated >= before + answers, 'the end of the exchanges');
     if (answers === 0) await new Promise((resolve) => setTimeout(resolve, 30));
   }
   socket.destroy();

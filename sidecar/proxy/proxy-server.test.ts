@@ -468,6 +468,8 @@ describe('who breaks off', () => {
   });
 
   test('an answer that comes before the end of the request reaches the client, and the rest is dropped', async () => {
+    // The rest is waited for, but not for ever.
+    using _timers = holdTimers();
     rig = await startRig((request, response) => {
       request.once('data', () => {
         response.writeHead(413, { connection: 'close' });

@@ -28,14 +28,9 @@ async function start(env: Record<string, string> = {}): Promise<Map<string, () =
 const send = async (id: string, path = '/now'): Promise<void> => {
   await (await fetch(rig.proxyUrl + path, { headers: { 'x-request-id': id } })).text();
 };
-const sendAll = async (ids: string): Promise<void> => {
+const sendAll = async (ids: string, underWay = 0): Promise<void> => {
   for (const id of ids) await send(id);
-  await completed();
-};
-const completed = async (): Promise<void> => {
-  let entries: AuditEntry[];
-  do entries = await rig.report<AuditEntry[]>('/audit');
-  while (entries.some(({ outcome, path }) => outcome === undefined && path === '/now'));
+  await rig.settled(underWay);
 };
 const open = (path = '/audit/stream', headers: Record<string, string> = {}): Promise<EventStream> =>
   openEventStream(`http://127.0.0.1:${rig.sidecar.controlPort}${path}`, headers);
@@ -91,7 +86,7 @@ describe('the stream', () => {
     const slow = [send('a', '/a'), send('b', '/b')];
     await until(() => waiting.size === 2, 'the requests at the agent');
     const stream = await open();
-    await sendAll('c');
+    await sendAll('c', 2);
     waiting.get('b')?.();
     await slow[1];
     await told(stream, 'c b');
