@@ -14,7 +14,7 @@ import {
   type ContainerEnd,
   type PodObject,
 } from './program-pods.ts';
-import { startQuietClock } from './quiet-clock.ts';
+import { startQuietClock } from '../testing/quiet-clock.ts';
 
 jest.setTimeout(TEST_MS);
 

@@ -19,7 +19,7 @@ import {
   RELEASE,
   SYSTEM_NAMESPACE,
 } from './product.ts';
-import { startQuietClock, type QuietClock } from './quiet-clock.ts';
+import { startQuietClock, type QuietClock } from '../testing/quiet-clock.ts';
 
 jest.setTimeout(TEST_MS);
 

@@ -48,8 +48,11 @@ export function kubectlOf(cluster: Cluster, namespace: string): Kubectl {
   };
 }
 
-/** Between two questions. */
-const ASK_MS = 250;
+/**
+ * Between two questions: a tenth of the time since the first one, within limits. Each starts a process, and what takes a
+ * minute need not be seen to the quarter of a second.
+ */
+const pauseMs = (sinceMs: number): number => Math.min(2_000, Math.max(250, sinceMs / 10));
 
 /**
  * Asks until the answer passes; then returns it, and how long that took, in milliseconds.
@@ -72,8 +75,9 @@ export async function eventually<T>(
     } catch (error) {
       last = error instanceof Error ? error.message : String(error);
     }
-    if (performance.now() - started > withinMs)
+    const sinceMs = performance.now() - started;
+    if (sinceMs > withinMs)
       throw new Error(`${what}: not within ${withinMs} ms; last: ${last.slice(0, 2_000)}`);
-    await new Promise((resolve) => setTimeout(resolve, ASK_MS));
+    await new Promise((resolve) => setTimeout(resolve, pauseMs(sinceMs)));
   }
 }

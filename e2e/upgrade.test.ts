@@ -26,7 +26,7 @@ import {
   programsConfigMap,
   type PodObject,
 } from './program-pods.ts';
-import { startQuietClock, type QuietClock } from './quiet-clock.ts';
+import { startQuietClock, type QuietClock } from '../testing/quiet-clock.ts';
 
 jest.setTimeout(TEST_MS);
 

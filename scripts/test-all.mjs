@@ -2,7 +2,7 @@
 // repeats at the end what failed, and ends with one line over all of them: `N passed, N failed`.
 // A check (lint, types, ...) counts as one; a Jest suite counts its tests. Nothing is skipped without a loud reason.
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpus, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { startGroup } from './process-group.ts';
 import { endOf, failuresOf, readResult, Turns } from './test-output.ts';
@@ -89,8 +89,21 @@ async function clusterIsPossible(write) {
   return code !== CANNOT_RUN;
 }
 
+/** Milliseconds that the processors have been idle, and that they have been there, all together. */
+function processorTimes() {
+  const times = cpus().map((cpu) => cpu.times);
+  const sum = (of) => times.reduce((all, each) => all + of(each), 0);
+  return { idle: sum(({ idle }) => idle), all: sum((each) => Object.values(each).reduce((a, b) => a + b)) };
+}
+
+/** How much of the machine was at work since then, whoever's work it was: what the order of the suites is judged by. */
+function busySince(before) {
+  const now = processorTimes();
+  return Math.round(100 - (100 * (now.idle - before.idle)) / (now.all - before.all || 1));
+}
+
 async function runSuite(suite) {
-  const started = performance.now();
+  const [started, before] = [performance.now(), processorTimes()];
   const { write, end } = turns.open();
   write(`\n== ${suite.name}\n`);
   if (suite.needsCluster && !(await clusterIsPossible(write))) {
@@ -99,7 +112,8 @@ async function runSuite(suite) {
     );
     count(suite.name, { skipped: 1 });
   } else await (suite.jest ? runJest : runCheck)(suite, write);
-  write(`== ${suite.name}: ${((performance.now() - started) / 1000).toFixed(1)} s\n`);
+  const seconds = ((performance.now() - started) / 1000).toFixed(1);
+  write(`== ${suite.name}: ${seconds} s, machine ${busySince(before)} % busy\n`);
   end();
 }
 

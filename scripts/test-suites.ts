@@ -65,11 +65,11 @@ export const SUITES: readonly Suite[] = [
     maySkip: true,
   },
   { name: 'unit', group: 'unit', jest: jest('unit', '--maxWorkers=3'), load: 2 },
-  // Each file has a cluster of its own and mostly waits for it.
+  // Each file has a cluster of its own, and needs a third of a core: the rest of the time it waits for it.
   {
     name: 'product in the cluster',
     group: 'e2e',
-    jest: jest('e2e', '--maxWorkers=2', '--testPathPatterns', 'e2e/[^/]+\\.test\\.ts$'),
+    jest: jest('e2e', '--maxWorkers=3', '--testPathPatterns', 'e2e/[^/]+\\.test\\.ts$'),
     after: ['images', 'unit'],
     needsCluster: true,
     timeoutMinutes: 30,
@@ -88,7 +88,7 @@ export const SUITES: readonly Suite[] = [
   {
     name: 'integration',
     group: 'integration',
-    jest: ['nice', '-n', '5', ...jest('integration')],
+    jest: ['nice', '-n', '5', ...jest('integration', '--maxWorkers=3')],
     after: ['build', 'images', 'test servers', 'unit'],
     timeoutMinutes: 30,
     wants: ['cluster'],

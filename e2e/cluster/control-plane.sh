@@ -4,6 +4,9 @@
 # are called. Each function leaves its command line in COMMAND.
 #   APISERVER_EXTRA  further flags of the API server, separated by blanks (an audit log, for one)
 
+# Rather some memory than processor time for what is written in Go: it is thrown away soon.
+export GOGC=400
+
 SERVICE_CIDR=10.96.0.0/16
 CLUSTER_DNS=10.96.0.10
 
