@@ -82,13 +82,13 @@ afterAll(async () => {
   await leave(cluster, NAMESPACE);
 });
 
-function clientPod(name: string, args: readonly string[]): KubeObject {
+/** `knows`: addresses by name, for what is tested is not the cluster's DNS. */
+function clientPod(name: string, args: readonly string[], knows: Record<string, string> = {}): KubeObject {
+  const hostAliases = Object.entries(knows).map(([host, ip]) => ({ ip, hostnames: [host] }));
   const { metadata, spec } = podTemplate(
     'client',
     [programContainer('client', cluster.imageRef('example-agents'), args)],
-    {
-      spec: { restartPolicy: 'Never', activeDeadlineSeconds: 1_200 },
-    },
+    { spec: { restartPolicy: 'Never', activeDeadlineSeconds: 1_200, hostAliases } },
   );
   return { apiVersion: 'v1', kind: 'Pod', metadata: { name, ...metadata }, spec };
 }
@@ -121,7 +121,9 @@ async function underTraffic(
 ): Promise<Record<string, Traffic>> {
   const kinds = ['reuse', 'fresh'];
   const url = `http://${agent}`;
-  await kubectl.apply(kinds.map((kind) => clientPod(kind, ['steady-client.ts', url, String(WORKERS), kind])));
+  const ip = await kubectl.run('get', 'service', agent, '-o', 'jsonpath={.spec.clusterIP}');
+  const argsOf = (kind: string) => ['steady-client.ts', url, String(WORKERS), kind];
+  await kubectl.apply(kinds.map((kind) => clientPod(kind, argsOf(kind), { [agent]: ip })));
   const [reuse] = await Promise.all(kinds.map((kind) => begun<Traffic>(kind)));
   // The pod that most of the kept connections go to.
   const [busiest] = Object.entries(reuse?.answers ?? {}).sort(([, a], [, b]) => b - a)[0] ?? [];
