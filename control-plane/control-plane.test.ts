@@ -43,6 +43,13 @@ const PODS: Record<string, PodIdentification> = {
     uid: 'u-1',
     agentName: 'shop',
   },
+  'token-of-a-namesake': {
+    kind: 'pod',
+    namespace: 'platform-remote',
+    pod: 'shop-1',
+    uid: 'u-2',
+    agentName: 'shop',
+  },
   unbound: { kind: 'no-agent', reason: 'the token is bound to no pod, so it speaks for no agent' },
 };
 
@@ -395,6 +402,20 @@ describe('the credential of a heartbeat', () => {
     await listener.close();
     await start({ JWT_SECRET, PLATFORM_ADMIN_KEY: null });
     expect((await push(apiKey, aHeartbeat())).status).toBe(204);
+  });
+
+  test('of a pod that has the name of a registered agent does not speak for that agent', async () => {
+    const { apiKey } = await registered();
+    await push(apiKey, aHeartbeat());
+    const before = (await admin('GET', '/agents/shop/health')).body;
+    expect((await push('token-of-a-namesake', aHeartbeat({ instance: 'other' }))).body).toEqual(
+      problem(
+        409,
+        'Conflict',
+        "shop in platform-remote is a registered agent, and no workload; give the workload's agent another name",
+      ),
+    );
+    expect((await admin('GET', '/agents/shop/health')).body).toEqual(before);
   });
 
   test('decides who speaks, whatever the body says', async () => {

@@ -358,6 +358,20 @@ export function storeContract(name: string, open: () => Promise<StoreHarness>): 
         expect(await find(agent)).toBeNull();
       });
 
+      test('of a pod that has the name of a registered agent change nothing of that agent', async () => {
+        const agent = await aRemoteAgent();
+        await harness.store.heartbeat(anArrival(agent, { heartbeat: aHeartbeat({ seq: 1 }) }));
+        const before = await find(agent, 1);
+        const pod = { source: 'sidecar', instance: 'shop-0', uid: 'uid-1', at: at(20) } as const;
+        const arrival = anArrival(agent, { ...pod, heartbeat: unhealthy(1, 10) });
+        expect(await harness.store.heartbeat(arrival)).toEqual({ kind: 'taken' });
+        await harness.restart();
+        expect(await find(agent, 1)).toEqual(before);
+        expect(await harness.store.report(agent, 'shop-0', at(20))).toBeNull();
+        const next = anArrival(agent, { at: at(40), heartbeat: aHeartbeat({ seq: 2 }) });
+        expect(await kindOf(harness.store.heartbeat(next))).toBe('accepted');
+      });
+
       test('of the pods of a workload are kept under its name, a replaced pod apart', async () => {
         const key = await aKey();
         await harness.workload(key);

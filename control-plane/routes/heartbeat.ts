@@ -25,7 +25,7 @@ export function heartbeatRoutes(context: ControlPlaneContext): Route[] {
       method: 'POST',
       path: '/api/v1/heartbeat',
       summary:
-        '204, or 200 with what the sender should know: `{proof?, proofRevision?, othersToday?, intervalSeconds?}`. A repeat (same `instance`, `startedAt`, `seq`) is 204 and changes nothing. 400 with `errors`; 401; 403 for a pod without agent; 409 for one with the name of an agent that is mirrored from elsewhere; 413 over 64 KiB; 429 with `Retry-After` inside RATE_LIMIT_SECONDS; 503 with `Retry-After` while the observation of a new workload is not there yet.',
+        '204, or 200 with what the sender should know: `{proof?, proofRevision?, othersToday?, intervalSeconds?}`. A repeat (same `instance`, `startedAt`, `seq`) is 204 and changes nothing. 400 with `errors`; 401; 403 for a pod without agent; 409 for one with the name of an agent that is registered here or mirrored from elsewhere; 413 over 64 KiB; 429 with `Retry-After` inside RATE_LIMIT_SECONDS; 503 with `Retry-After` while the observation of a new workload is not there yet.',
       handlers: [
         async (request, response, next) => {
           (response.locals as Locals).caller = await authenticate(request, context);
@@ -75,6 +75,11 @@ function settle(
       throw new Problem(429, 'this instance has sent a heartbeat a moment ago', {
         headers: { 'retry-after': String(outcome.retryAfterSeconds) },
       });
+    case 'taken':
+      throw new Problem(
+        409,
+        `${caller.key.name} in ${caller.key.namespace} is a registered agent, and no workload; give the workload's agent another name`,
+      );
     case 'unknown':
       if (caller.kind === 'registered') throw new Problem(401, 'the agent was removed; register again');
       // Not 404: the operator creates the observation of a new workload within moments, and the sender shall come back.

@@ -53,6 +53,8 @@ export type HeartbeatOutcome =
   /** The same heartbeat, or an older one of the same process: nothing changed. */
   | { kind: 'repeat' }
   | { kind: 'limited'; retryAfterSeconds: number }
+  /** A pod with the name of a registered agent, or the other way round: what it says is not that agent's. */
+  | { kind: 'taken' }
   /** Registered agents: removed meanwhile. Pods: the observation is not there yet. */
   | { kind: 'unknown' };
 

@@ -265,7 +265,9 @@ class PendingHeartbeats implements Coalescer {
 
 function merge(object: AgentObservation, arrivals: readonly Arrival[]): ObservationStatus | undefined {
   const context = contextOf(object);
-  return arrivals.reduce<ObservationStatus | undefined>(
+  // A namesake of the other source may have come in the place of what they were accepted for.
+  const own = arrivals.filter(({ source }) => source === object.spec.source);
+  return own.reduce<ObservationStatus | undefined>(
     (status, arrival) => mergeArrival(status, arrival, context),
     object.status,
   );

@@ -293,6 +293,17 @@ test('forgets what is pending of an observation that is deleted', async () => {
   expect(patches()).toBe(1);
 });
 
+test('writes nothing that waits into a namesake that was registered meanwhile', async () => {
+  await beat(1);
+  await until(isSettled);
+  await beat(2);
+  const remote = { ...observation('shop'), spec: { source: 'remote' } };
+  server.put(COLLECTION, { ...remote, metadata: { ...remote.metadata, uid: 'another' } });
+  await inTime(isSettled);
+  expect(stored()).toEqual({ phase: 'Pending' });
+  expect(await beat(3)).toEqual({ kind: 'taken' });
+});
+
 test('takes no heartbeat for an agent that the operator mirrors: the two would write against each other', async () => {
   const { metadata, status } = observation('far');
   const labels = { 'platform.io/mirrored': 'true' };

@@ -210,6 +210,7 @@ class KubernetesStore implements Store {
     const object = this.#observations.get(arrival);
     if (object === undefined) return { kind: 'unknown' };
     refuseMirrored(object);
+    if (object.spec.source !== arrival.source) return { kind: 'taken' };
     const before = this.#heartbeats.statusOf(object);
     const { rateLimitSeconds } = this.#options;
     const received = receive(before, arrival, { context: contextOf(object), rateLimitSeconds });

@@ -145,6 +145,7 @@ class SqliteStore implements Store {
     return this.#change(({ agents, reports }) => {
       const known = agents.get(arrival);
       if (known === null && arrival.source === 'remote') return { kind: 'unknown' };
+      if (known !== null && known.source !== arrival.source) return { kind: 'taken' };
       const { rateLimitSeconds } = this.#options;
       const received = receive(known?.status, arrival, { context: {}, rateLimitSeconds });
       if (received.kind !== 'accepted') return received;
