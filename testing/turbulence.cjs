@@ -1,9 +1,9 @@
 // What a busy machine and a slow network do to a process, in every run: NODE_OPTIONS="--require ./testing/turbulence.cjs"
-// stops the thread for random moments, lets random writes to sockets leave late or in two parts, lets what comes on
-// sockets and from child processes arrive late or in two parts, and lets random file operations take their time; all in
-// their order. Every test must pass in it: one that does not has taken for granted what nothing promises. TURBULENCE= is
-// the seed. Left as they are, since Node.js promises them: the order of microtasks, of timers that are due, and that a
-// process has written to its own stdout and stderr when it says so.
+// stops the thread for random moments, lets random writes to sockets leave late, lets what comes on sockets and from child
+// processes arrive late, and lets random file operations take their time; all in their order. Every test must pass in it:
+// one that does not has taken for granted what nothing promises. TURBULENCE= is the seed. With TURBULENCE_SPLIT=0.5 what is
+// late may come in two parts too. Left as they are, since Node.js promises them: the order of microtasks, of timers that
+// are due, and that a process has written to its own stdout and stderr when it says so.
 'use strict';
 const { ChildProcess } = require('node:child_process');
 const files = require('node:fs/promises');
@@ -17,6 +17,8 @@ const LONG_MS = 400;
 /** The share of writes, reads and file operations that are late, and by how many milliseconds at most. */
 const LATE = Number(process.env.TURBULENCE_LATE ?? 0.15);
 const LATE_MS = 40;
+/** The share of those that come in two parts, which TCP does between machines and not within one; none unless asked for. */
+const SPLIT = Number(process.env.TURBULENCE_SPLIT ?? 0);
 /** What is longer is not taken apart, in bytes. */
 const SPLIT_BYTES = 64 * 1024;
 const SEED = process.env.TURBULENCE ?? '1';
@@ -40,7 +42,7 @@ const isLate = () => chance() < LATE;
 const later = (act) => void setTimeout(act, chance() * LATE_MS);
 /** Where bytes are taken apart; null: they stay together. */
 const cut = ({ length }) =>
-  length < 2 || length > SPLIT_BYTES || chance() < 0.5 ? null : 1 + Math.floor(chance() * (length - 1));
+  length < 2 || length > SPLIT_BYTES || chance() >= SPLIT ? null : 1 + Math.floor(chance() * (length - 1));
 
 function stop() {
   Atomics.wait(sleeper, 0, 0, chance() * (chance() < 1 / 40 ? LONG_MS : STOP_MS));
@@ -149,14 +151,15 @@ function lateFiles() {
 function inherited() {
   const FORCED = 'TURBULENCE_FORCED';
   if (process.env[FORCED])
-    for (const name of ['NODE_OPTIONS', 'TURBULENCE', 'TURBULENCE_LATE', FORCED]) delete process.env[name];
+    for (const name of ['NODE_OPTIONS', 'TURBULENCE', 'TURBULENCE_LATE', 'TURBULENCE_SPLIT', FORCED])
+      delete process.env[name];
   const { spawn } = ChildProcess.prototype;
   ChildProcess.prototype.spawn = function (options) {
     const pairs = options?.envPairs;
     if (pairs && !pairs.some((pair) => pair.startsWith('NODE_OPTIONS=')))
       pairs.push(
         `NODE_OPTIONS=--require ${JSON.stringify(module.filename)}`,
-        ...[`TURBULENCE=${SEED}`, `TURBULENCE_LATE=${LATE}`, `${FORCED}=1`],
+        ...[`TURBULENCE=${SEED}`, `TURBULENCE_LATE=${LATE}`, `TURBULENCE_SPLIT=${SPLIT}`, `${FORCED}=1`],
       );
     return spawn.call(this, options);
   };
