@@ -64,7 +64,7 @@ function tell(): void {
 async function work(agent: Agent, ms: number): Promise<void> {
   await ask(agent, ms);
   started += 1;
-  for (let isLast = false; !isLast; ) {
+  for (let isLast = false; !isLast;) {
     isLast = isOver;
     await ask(agent, ms);
     tell();
