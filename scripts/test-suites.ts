@@ -27,6 +27,9 @@ export interface Suite {
  */
 export const CAPACITY = 2;
 
+/** Clusters at the same time; where there is one for all files, they install the same release into it. */
+const CLUSTERS = (process.env['E2E_KUBECONFIG'] ?? '') === '' ? 3 : 1;
+
 const jest = (project: string, ...flags: string[]) => [
   'node',
   '--experimental-vm-modules',
@@ -69,7 +72,7 @@ export const SUITES: readonly Suite[] = [
   {
     name: 'product in the cluster',
     group: 'e2e',
-    jest: jest('e2e', '--maxWorkers=3', '--testPathPatterns', 'e2e/[^/]+\\.test\\.ts$'),
+    jest: jest('e2e', `--maxWorkers=${CLUSTERS}`, '--testPathPatterns', 'e2e/[^/]+\\.test\\.ts$'),
     after: ['images', 'unit'],
     needsCluster: true,
     timeoutMinutes: 30,
