@@ -74,9 +74,11 @@ describe('PING', () => {
     const pair = await issueLeaf(await issueAuthority(validity), ['elsewhere.example'], validity);
     const server = createTlsServer(pair, (socket) => {
       socket.on('error', () => undefined);
-      socket.once('data', (asked) =>
-        socket.end(String(asked) === '*1\r\n$4\r\nPING\r\n' ? '+PONG\r\n' : '-ERR\r\n'),
-      );
+      let asked = '';
+      socket.setEncoding('latin1').on('data', (chunk: string) => {
+        asked += chunk;
+        if (asked.length >= 14) socket.end(asked === '*1\r\n$4\r\nPING\r\n' ? '+PONG\r\n' : '-ERR\r\n');
+      });
     });
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');

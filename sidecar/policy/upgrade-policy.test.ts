@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { PolicyAnswer, PolicyEngine } from '../../core/policy/engine.ts';
+import { eachRequest } from '../../testing/each-request.ts';
 import { askRaw, completedEntry, startRawRig, until, type ProxyRig } from '../../testing/proxy-rig.ts';
 import type { PolicyMode } from './policy-desk.ts';
 
@@ -23,7 +24,7 @@ async function start(engine: PolicyEngine, mode: PolicyMode): Promise<Set<Socket
   const onSocket = (socket: Socket): void => {
     open.add(socket);
     socket.on('close', () => open.delete(socket));
-    socket.once('data', () => socket.write(SWITCH));
+    eachRequest(socket, () => socket.write(SWITCH));
   };
   rig = await startRawRig(onSocket, { engine, mode });
   return open;

@@ -1,5 +1,6 @@
 import { connect } from 'node:net';
 import { afterEach, describe, expect, test } from '@jest/globals';
+import { eachRequest } from '../../testing/each-request.ts';
 import { completedEntry, startRawRig, until, type ProxyRig } from '../../testing/proxy-rig.ts';
 
 let rig: ProxyRig;
@@ -9,7 +10,7 @@ afterEach(async () => {
 
 /** An agent that says this in one segment to whoever asks. */
 async function startSaying(bytes: string): Promise<void> {
-  rig = await startRawRig((socket) => void socket.once('data', () => socket.write(bytes, 'latin1')));
+  rig = await startRawRig((socket) => eachRequest(socket, () => socket.write(bytes, 'latin1')));
 }
 
 /** All that the client got, and how its connection ended. `onText` is told what has come so far. */
@@ -60,7 +61,7 @@ test.each([
 ])('to %s an agent that resets its connection in its answer cuts it', async (_title, request, head) => {
   let reset = (): void => undefined;
   rig = await startRawRig((socket) => {
-    socket.once('data', () => socket.write(`${head}hello`));
+    eachRequest(socket, () => socket.write(`${head}hello`));
     reset = () => void socket.resetAndDestroy();
   });
   // A reset overtakes what has not been read.
@@ -76,8 +77,8 @@ test.each([
 test('the answer to a request behind another breaks off in its own place', async () => {
   let answerFirst: (() => void) | undefined;
   rig = await startRawRig((socket) => {
-    socket.on('data', (bytes) => {
-      if (bytes.includes('GET /second')) socket.write(`${HEAD}zz\r\n`);
+    eachRequest(socket, (request) => {
+      if (request.startsWith('GET /second')) socket.write(`${HEAD}zz\r\n`);
       else answerFirst = () => void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nfirst');
     });
   });

@@ -27,6 +27,12 @@ async function speakFirst(bytes: string, more: number): Promise<string> {
 test.each([
   ['a head that is too large', `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(65_536)}`, '431'],
   ['a head that is none', 'no HTTP at all\r\n', '400'],
+  ['two hosts', 'POST / HTTP/1.1\r\nHost: a\r\nHost: b\r\nContent-Length: 5242880\r\n\r\n', '400'],
+  [
+    'an expectation',
+    'POST / HTTP/1.1\r\nHost: a\r\nExpect: 200-ok\r\nContent-Length: 5242880\r\n\r\n',
+    '417',
+  ],
 ])('the answer to %s reaches a client that goes on speaking', async (_what, bytes, status) => {
   rig = await startRig((_request, response) => void response.end('ok'));
   const text = await speakFirst(bytes, 5);

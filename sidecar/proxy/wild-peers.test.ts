@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, test } from '@jest/globals';
+import { eachRequest } from '../../testing/each-request.ts';
 import {
   askRaw,
   completedEntry,
@@ -34,7 +35,7 @@ function startClient(): { socket: Socket; text: () => string } {
 /** An agent that answers every request with the same bytes. */
 async function startSaying(bytes: string): Promise<void> {
   rig = await startRawRig((socket) => {
-    socket.once('data', () => socket.end(bytes, 'latin1'));
+    eachRequest(socket, () => socket.end(bytes, 'latin1'));
   });
 }
 
