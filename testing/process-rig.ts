@@ -10,6 +10,8 @@ import { freePorts } from '../examples/demo/free-ports.ts';
 const ROOT = dirname(import.meta.dirname);
 const HOST = '127.0.0.1';
 const START_MS = 60_000;
+/** How long one may take to end, as a pod may. */
+const STOP_MS = 30_000;
 
 /** One part of the product as it is shipped: its bundle in a process of its own. */
 export interface RunningPart {
@@ -126,7 +128,7 @@ function runningPart(child: ChildProcess, onExit: () => void): RunningPart {
     kill: (signal) => void child.kill(signal),
     stop: async () => {
       child.kill('SIGTERM');
-      const late = setTimeout(() => child.kill('SIGKILL'), 10_000);
+      const late = setTimeout(() => child.kill('SIGKILL'), STOP_MS);
       await exited;
       clearTimeout(late);
     },
