@@ -87,7 +87,8 @@ const ROUNDS: [string, Record<keyof Troubled['ways'], Choice | 'hang'>][] = [
   const killed = createLane(
     async () => {
       const rig = await OperatorRig.open([NAMESPACE]);
-      return { ...(await started(rig, { operator: rig.control.url, others: [rig.control.url] })), rig };
+      const { url } = rig.control;
+      return orClosed(rig, async () => ({ ...(await started(rig, { operator: url, others: [url] })), rig }));
     },
     ({ rig }) => rig.close(),
   );
@@ -235,10 +236,22 @@ const leads = async (operator: OperatorProcess) =>
 
 async function openTroubled(): Promise<Troubled> {
   const rig = await OperatorRig.open([NAMESPACE]);
-  const open = () => openTroubledWay(rig.control);
-  const [operator, first, second] = await Promise.all([open(), open(), open()]);
-  const parts = await started(rig, { operator: operator.url, others: [first.url, second.url] });
-  return { rig, ways: { operator, first, second }, ...parts };
+  return orClosed(rig, async () => {
+    const open = () => openTroubledWay(rig.control);
+    const [operator, first, second] = await Promise.all([open(), open(), open()]);
+    const parts = await started(rig, { operator: operator.url, others: [first.url, second.url] });
+    return { rig, ways: { operator, first, second }, ...parts };
+  });
+}
+
+/** What cannot be opened whole leaves nothing behind. */
+async function orClosed<T>(rig: OperatorRig, open: () => Promise<T>): Promise<T> {
+  try {
+    return await open();
+  } catch (error) {
+    await rig.close();
+    throw error;
+  }
 }
 
 /** An operator that leads and has work behind it, and control planes, by the addresses at which they find the API server. */
@@ -252,7 +265,9 @@ async function started(
     ...urls.others.map((url) => startControlPlane(rig, url)),
     makeAgents(rig, [agent('first')]),
   ]).then((all) => all.slice(0, -1) as [OperatorProcess, ...ControlPlaneProcess[]]);
-  await observed(rig, ['first']);
+  await observed(rig, ['first']).catch((error: unknown) => {
+    throw new Error(`${String(error)}; the operator says\n${operator.output()}`);
+  });
   return { operator, controlPlanes };
 }
 

@@ -14,8 +14,13 @@ const agent = (name: string, pods = 1) => ({ namespace: NAMESPACE, name, pods })
 
 async function open(): Promise<OperatorRig> {
   const rig = await OperatorRig.open([NAMESPACE]);
-  for (const name of ['one', 'two', 'three']) await rig.addAccount(name);
-  return rig;
+  try {
+    for (const name of ['one', 'two', 'three']) await rig.addAccount(name);
+    return rig;
+  } catch (error) {
+    await rig.close();
+    throw error;
+  }
 }
 
 const leads = async (operator: OperatorProcess) =>
