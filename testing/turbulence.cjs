@@ -136,6 +136,8 @@ function lateFiles() {
   for (const name of names.split(' ')) {
     const original = files[name];
     files[name] = async function (...args) {
+      // Node.js reads its modules so, hundreds of them one after the other.
+      if (/\.[cm]?[jt]s$/.test(String(args[0]))) return original.apply(this, args);
       if (isLate()) await pause();
       try {
         return await original.apply(this, args);
