@@ -2,18 +2,17 @@
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { run } from '../e2e/cluster/run.ts';
-import { freePorts } from '../examples/demo/free-ports.ts';
 import { CHART } from '../testing/rendered-chart.ts';
 
 describe('the test of an installation in which nothing answers', () => {
   const check = async (more: Record<string, string>) => {
-    const [port = 0] = await freePorts(1);
     const { code, stdout } = await run([process.execPath, join(CHART, 'files/installation-test.cjs')], {
       env: {
-        CONTROL_PLANE_URL: `https://127.0.0.1:${port}`,
-        WEBHOOK_URL: `https://127.0.0.1:${port}`,
-        OPERATOR_URL: `http://127.0.0.1:${port}`,
-        API_SERVER_URL: `https://127.0.0.1:${port}`,
+        // Where nobody listens: a port that was free a moment ago may be another test's.
+        CONTROL_PLANE_URL: 'https://127.0.0.1:9',
+        WEBHOOK_URL: 'https://127.0.0.1:9',
+        OPERATOR_URL: 'http://127.0.0.1:9',
+        API_SERVER_URL: 'https://127.0.0.1:9',
         AUTHORITIES_DIR: '/nowhere',
         ACCOUNT_DIR: '/nowhere',
         PATIENCE_SECONDS: '0',
