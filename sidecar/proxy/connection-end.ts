@@ -41,6 +41,14 @@ export function lingerOn(socket: Duplex): void {
   socket.once('close', () => clearTimeout(cut)).resume();
 }
 
+/** The same of a connection that Node ends behind an answer which is not written yet. */
+export function lingerAtEnd(socket: Socket): void {
+  socket.destroySoon = () => {
+    socket.end();
+    lingerOn(socket);
+  };
+}
+
 /** Ends the connection behind what was written of an answer that is not whole; its client sees that it is not. */
 export function cutOff(response: ServerResponse): void {
   const end = (socket: Socket): void => {

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { endOf } from '../../runtime/http-listener.ts';
-import { isLingering } from './connection-end.ts';
+import { isLingering, lingerAtEnd } from './connection-end.ts';
 import { Exchange, type ProxyContext } from './exchange.ts';
 import { frame, lineOf } from './framing.ts';
 import { ignoreUpgrade, wantsWebSocket } from './ignore-upgrade.ts';
@@ -91,6 +91,7 @@ function takeRequests(server: Server, pipelineOf: PipelineOf, context: ProxyCont
   };
   const onExpectation: Take = (request, response) => {
     pipelineOf(request.socket).newest = null;
+    lingerAtEnd(request.socket);
     answerProblem(response, {
       status: 417,
       detail: 'the only expectation met here is 100-continue',
@@ -145,6 +146,7 @@ function pass(
   const framed = frame(lineOf(request));
   if (!framed.ok) {
     pipeline.newest = null;
+    lingerAtEnd(request.socket);
     answerProblem(response, { ...framed, close: true });
     return;
   }
