@@ -90,6 +90,8 @@ export function inEachSetting(title: string, suite: (setting: Setting) => void, 
       const name = `${title}, in mode ${mode} with the engine ${engine}`;
       const env = async (): Promise<Record<string, string>> => ({
         POLICY_PROXY_MODE: mode,
+        // An engine on a busy machine is not one that does not answer.
+        POLICY_TIMEOUT_MS: '30000',
         ...(engine === 'opa' ? { POLICY_URL: await real.url() } : { POLICY_ENGINE: engine }),
       });
       const before = async (url: string): Promise<ClientRig> => rigBefore(url, manifest, await env());
