@@ -716,11 +716,12 @@ describe('the list of agents', () => {
     for (const name of ['a', 'b', 'c', 'd', 'e']) await registered(name);
     await push('token-of-shop-1', aHeartbeat());
     const pages: string[][] = [];
-    let path: string | null = '/api/v1/agents?limit=2&phase=Pending&namespace=platform-remote';
+    let path: string | null = '/api/v1/agents?limit=2&phase=Pending&namespace=platform-remote&mirrored=false';
     while (path !== null) {
       const answer = await call('GET', path, { headers: { 'x-admin-key': ADMIN } });
       expect(answer.headers.get('x-total-count')).toBe('5');
       pages.push(names(answer));
+      expect(path).toContain('&phase=Pending&namespace=platform-remote&mirrored=false');
       path = /^<([^>]+)>; rel="next"$/.exec(answer.headers.get('link') ?? '')?.[1] ?? null;
     }
     expect(pages).toEqual([['a', 'b'], ['c', 'd'], ['e']]);
@@ -754,6 +755,7 @@ describe('the list of agents', () => {
       'phase=healthy',
       [{ path: 'phase', message: 'is not one of Pending, Healthy, Degraded, Unhealthy, Unknown' }],
     ],
+    ['mirrored=no', [{ path: 'mirrored', message: 'is not one of true, false' }]],
     ['grade=E', [{ path: 'grade', message: 'is not one of A, B, C, D, F' }]],
     ['namespace=..', [{ path: 'namespace', message: 'is not a namespace (a DNS label)' }]],
     [

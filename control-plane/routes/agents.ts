@@ -21,6 +21,7 @@ interface AgentsQuery extends Record<string, unknown> {
   phase: Phase;
   grade: Grade;
   namespace: string;
+  mirrored: 'true' | 'false';
 }
 
 /** The fleet: `GET /agents`, `DELETE /agents/{name}`. */
@@ -30,7 +31,7 @@ export function agentRoutes(context: ControlPlaneContext): Route[] {
     {
       method: 'GET',
       path: '/api/v1/agents',
-      summary: `\`[{agentId, agentName, namespace, runtime, phase, grade, score, tokens, lastSeen}]\` by namespace and name; what nobody has reported is null. \`?limit=\` (1..${MAX_LIMIT}, default ${DEFAULT_LIMIT}), \`?continue=\`, \`?phase=\`, \`?grade=\`, \`?namespace=\`; \`X-Total-Count\`, and \`Link: <…>; rel="next"\` while there is more.`,
+      summary: `\`[{agentId, agentName, namespace, runtime, phase, grade, score, tokens, lastSeen}]\` by namespace and name; what nobody has reported is null. \`?limit=\` (1..${MAX_LIMIT}, default ${DEFAULT_LIMIT}), \`?continue=\`, \`?phase=\`, \`?grade=\`, \`?namespace=\`, \`?mirrored=false\` (without agents of another control plane); \`X-Total-Count\`, and \`Link: <…>; rel="next"\` while there is more.`,
       handlers: [requireAdmin, listAgents],
     },
     {
@@ -49,9 +50,12 @@ export function agentRoutes(context: ControlPlaneContext): Route[] {
       phase: oneOf(PHASES),
       grade: oneOf(GRADES),
       namespace: namespaceReader,
+      mirrored: oneOf(['true', 'false']),
     });
     const { limit = DEFAULT_LIMIT, continue: after = null, ...filter } = query;
-    const page = await context.store.list({ limit, after, ...filter }, context.clock.now());
+    const { mirrored, ...wanted } = filter;
+    const onlyOwn = mirrored === 'false';
+    const page = await context.store.list({ limit, after, onlyOwn, ...wanted }, context.clock.now());
     response.set('x-total-count', String(page.total));
     if (page.next !== null) {
       const parameters = new URLSearchParams({ limit: String(limit), ...filter });

@@ -84,6 +84,8 @@ export interface ListQuery {
   phase?: Phase;
   grade?: Grade;
   namespace?: string;
+  /** Without those that another control plane has told of. */
+  onlyOwn?: boolean;
 }
 
 /** A page of agents ordered by namespace, then name. */

@@ -43,7 +43,9 @@ const page = (response: ServerResponse, rows: unknown, headers: Record<string, s
   void response.writeHead(200, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(rows));
 
 test('follows the pages to the end, also behind a prefix, with the key on each', async () => {
-  const next = (to: string) => ({ link: `</api/v1/agents?limit=500&continue=${to}>; rel="next"` });
+  const next = (to: string) => ({
+    link: `</api/v1/agents?limit=500&mirrored=false&continue=${to}>; rel="next"`,
+  });
   answer = (request, response) => {
     if (request.url?.includes('continue=b')) page(response, [row('c')], { 'x-total-count': '3' });
     else if (request.url?.includes('continue=a')) page(response, [row('a'), row('b')], next('b'));
@@ -51,7 +53,9 @@ test('follows the pages to the end, also behind a prefix, with the key on each',
   };
   expect(names(await read('/fleet/'))).toEqual(['a', 'b', 'c']);
   expect(asked).toEqual(
-    ['', '&continue=a', '&continue=b'].map((more) => `admin /fleet/api/v1/agents?limit=500${more}`),
+    ['', '&continue=a', '&continue=b'].map(
+      (more) => `admin /fleet/api/v1/agents?limit=500&mirrored=false${more}`,
+    ),
   );
 });
 

@@ -66,7 +66,8 @@ async function authorities(file: string | null): Promise<{ pem: string | undefin
 function firstPage(base: URL): URL {
   const url = new URL(base);
   url.pathname = `${url.pathname.replace(/\/+$/, '')}/api/v1/agents`;
-  url.search = `?limit=${PAGE_SIZE}`;
+  // What is mirrored there would never end: two that mirror each other would each keep what the other has of it.
+  url.search = `?limit=${PAGE_SIZE}&mirrored=false`;
   url.hash = '';
   return url;
 }

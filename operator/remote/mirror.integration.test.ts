@@ -312,4 +312,27 @@ interface EventItem {
     await until('the end', async () => !(await observed()).some(isMirrored));
     expect((await observed()).map(({ metadata }) => metadata.name)).toEqual(['search']);
   }, 300_000);
+
+  test('go when they are gone, also from a control plane that shows what is mirrored from itself', async () => {
+    await closeOperators();
+    const [own = 0] = await freePorts(1);
+    const url = `http://127.0.0.1:${own}`;
+    await rig.start('control-plane', `${url}/readyz`, {
+      ...{ STORE: 'kubernetes', KUBECONFIG: cluster.kubeconfig, PORT: String(own) },
+      PLATFORM_ADMIN_KEY: 'admin',
+    });
+    const headers = { ...ADMIN, 'content-type': 'application/json' };
+    const body = JSON.stringify({ agentName: 'circle', runtime: 'docker' });
+    expect((await fetch(`${url}/api/v1/register`, { method: 'POST', headers, body })).status).toBe(201);
+    await startReplica({
+      ...{ PLATFORM_CONTROL_PLANE_URL: url, LEADER_ELECT: 'false' },
+      PLATFORM_CA_FILE: '',
+    });
+    const mirrored = async () => (await observed()).filter(isMirrored);
+    const isCircle = ({ metadata }: AgentObservation) => metadata.name.startsWith('circle-');
+    await until('the mirrored one', async () => (await mirrored()).some(isCircle));
+    await polls(2);
+    expect((await fetch(`${url}/api/v1/agents/circle`, { method: 'DELETE', headers })).status).toBe(204);
+    await until('the end', async () => !(await mirrored()).some(isCircle));
+  }, 90_000);
 });

@@ -314,6 +314,21 @@ test('takes no heartbeat for an agent that the operator mirrors: the two would w
   });
 });
 
+test('lists what the operator mirrors, or leaves it out', async () => {
+  const { metadata, status } = observation('far');
+  const labels = { 'platform.io/mirrored': 'true' };
+  server.put(COLLECTION, { metadata: { ...metadata, labels }, spec: { source: 'remote' }, status });
+  const listed = async (onlyOwn: boolean) => {
+    const { agents, total } = await store.list({ limit: 10, after: null, onlyOwn }, new Date(T0));
+    return [total, ...agents.map(({ name }) => name)];
+  };
+  // The watch brings it.
+  const end = performance.now() + 30_000;
+  while ((await listed(false))[0] !== 2 && performance.now() < end) await delay(5);
+  expect(await listed(false)).toEqual([2, 'far', 'shop']);
+  expect(await listed(true)).toEqual([1, 'shop']);
+});
+
 test('writes what comes while a write is under way', async () => {
   for (let seq = 1; seq <= 20; seq += 1) {
     await beat(seq);

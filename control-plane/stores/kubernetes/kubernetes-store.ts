@@ -185,8 +185,8 @@ class KubernetesStore implements Store {
   }
 
   async list(query: ListQuery): Promise<AgentPage> {
-    const { phase, grade, namespace, after, limit } = query;
-    const matching = (await this.#all()).filter(
+    const { phase, grade, namespace, onlyOwn = false, after, limit } = query;
+    const matching = (await this.#all(onlyOwn)).filter(
       (agent) =>
         (namespace === undefined || agent.namespace === namespace) &&
         (phase === undefined || agent.status.phase === phase) &&
@@ -316,10 +316,11 @@ class KubernetesStore implements Store {
     return recordOf(object, this.#heartbeats.statusOf(object) ?? { phase: 'Pending' });
   }
 
-  async #all(): Promise<AgentRecord[]> {
+  async #all(onlyOwn = false): Promise<AgentRecord[]> {
     await this.#needList();
     return this.#observations
       .list()
+      .filter((object) => !onlyOwn || !isMirrored(object))
       .map((object) => this.#record(object))
       .sort(compareKeys);
   }
