@@ -31,7 +31,7 @@ export function createLane<T>(open: () => Promise<T>, close: (opened: T) => Prom
     const shared = await opened?.catch(() => null);
     if (shared) await close(shared);
     await ended;
-  }, 60_000);
+  }, 180_000);
 
   return {
     start() {
