@@ -153,6 +153,7 @@ function suite({ mode, engine, env }: Setting): void {
       });
       expect(grown).toBeLessThan(MAY_GROW);
     },
+    300_000,
   );
 
   testOnLinux('are held back by a client that does not read', async () => {
