@@ -8,7 +8,7 @@ import {
   TOKEN_AUDIENCE,
   VOLUMES,
 } from './names.ts';
-import type { Container, EnvVariable, Volume } from './pod.ts';
+import type { Container, ContainerPort, EnvVariable, Volume } from './pod.ts';
 import { parseQuantity } from './quantity.ts';
 import { proxyPorts } from './routing.ts';
 import type { InjectionSettings, LogLevel, SidecarResources } from './settings.ts';
@@ -50,6 +50,28 @@ export const noApiMount = {
   readOnly: true,
 };
 
+const identityMount = { name: VOLUMES.identity, mountPath: IDENTITY_PATH, readOnly: true };
+
+// Made once: nearly all of a sidecar is the same in every pod. Nobody writes into what injection returns.
+// Asked from the second in which it can answer; sooner every pod would begin with a warning event.
+const startupProbe = readyz({ initialDelaySeconds: 1, periodSeconds: 1, failureThreshold: 120 });
+const readinessProbe = readyz({ periodSeconds: 5, failureThreshold: 3 });
+// Runs when the agent is told to end; SIGTERM comes only after the agent's end, too late to send clients elsewhere.
+const lifecycle = { preStop: { httpGet: { path: '/drain', port: CONTROL_PORT, scheme: 'HTTP' } } };
+const controlPort: ContainerPort = {
+  name: CONTROL_PORT_NAME,
+  containerPort: CONTROL_PORT,
+  protocol: 'TCP',
+};
+const noApiVolume: Volume = { name: VOLUMES.noApi, emptyDir: { sizeLimit: '1Mi' } };
+const SAME_VARIABLES = {
+  manifest: { name: 'MANIFEST_PATH', value: '/manifest/agent.yaml' },
+  controlAccess: { name: 'CONTROL_ACCESS', value: 'local' },
+  logFormat: { name: 'LOG_FORMAT', value: 'json' },
+  token: { name: 'PLATFORM_TOKEN_FILE', value: `${IDENTITY_PATH}/token` },
+  ca: { name: 'PLATFORM_CA_FILE', value: `${IDENTITY_PATH}/ca.crt` },
+} as const;
+
 export function resourcesOf(resources: SidecarResources): NonNullable<Container['resources']> {
   return {
     requests: { cpu: resources.cpuRequest, memory: resources.memoryRequest },
@@ -72,27 +94,19 @@ export function buildSidecar(
     image: plan.image,
     imagePullPolicy: settings.imagePullPolicy,
     restartPolicy: 'Always',
-    ports: [
-      ...proxyPorts(portNames),
-      { name: CONTROL_PORT_NAME, containerPort: CONTROL_PORT, protocol: 'TCP' },
-    ],
+    ports: [...proxyPorts(portNames), controlPort],
     env: environment(plan, agent, settings),
     resources: resourcesOf(plan.resources),
-    // Asked from the second in which it can answer; sooner every pod would begin with a warning event.
-    startupProbe: readyz({ initialDelaySeconds: 1, periodSeconds: 1, failureThreshold: 120 }),
-    readinessProbe: readyz({ periodSeconds: 5, failureThreshold: 3 }),
-    // Runs when the agent is told to end; SIGTERM comes only after the agent's end, too late to send clients elsewhere.
-    lifecycle: { preStop: { httpGet: { path: '/drain', port: CONTROL_PORT, scheme: 'HTTP' } } },
+    startupProbe,
+    readinessProbe,
+    lifecycle,
     securityContext: RESTRICTED,
     terminationMessagePath: '/dev/termination-log',
     terminationMessagePolicy: 'FallbackToLogsOnError',
-    volumeMounts: [
-      manifestMount,
-      ...(settings.controlPlaneUrl === null
-        ? []
-        : [{ name: VOLUMES.identity, mountPath: IDENTITY_PATH, readOnly: true }]),
-      noApiMount,
-    ],
+    volumeMounts:
+      settings.controlPlaneUrl === null
+        ? [manifestMount, noApiMount]
+        : [manifestMount, identityMount, noApiMount],
   };
 }
 
@@ -101,7 +115,7 @@ export function buildVolumes(plan: InjectionPlan, settings: InjectionSettings): 
   return [
     { name: VOLUMES.manifest, configMap: { name: plan.manifestConfigMap, defaultMode: 0o644 } },
     ...(settings.controlPlaneUrl === null ? [] : [identityVolume(settings)]),
-    { name: VOLUMES.noApi, emptyDir: { sizeLimit: '1Mi' } },
+    noApiVolume,
   ];
 }
 
@@ -123,16 +137,16 @@ function identityVolume({ ca }: InjectionSettings): Volume {
 function environment(plan: InjectionPlan, agent: Container, settings: InjectionSettings): EnvVariable[] {
   return [
     { name: 'UPSTREAM_URL', value: `http://127.0.0.1:${plan.agentPort}` },
-    { name: 'MANIFEST_PATH', value: '/manifest/agent.yaml' },
+    SAME_VARIABLES.manifest,
     ...engineEnvironment(settings),
     { name: 'POLICY_PROXY_MODE', value: plan.mode },
-    { name: 'CONTROL_ACCESS', value: 'local' },
+    SAME_VARIABLES.controlAccess,
     { name: 'AGENT_ENV_NAMES', value: agentEnvNames(agent) },
     { name: 'AGENT_NAME', value: plan.agentName },
     ...controlPlaneEnvironment(settings),
     { name: 'HEARTBEAT_SECONDS', value: String(settings.heartbeatSeconds) },
     { name: 'LOG_LEVEL', value: plan.logLevel },
-    { name: 'LOG_FORMAT', value: 'json' },
+    SAME_VARIABLES.logFormat,
     { name: 'NODE_OPTIONS', value: nodeOptions(plan.resources.memoryLimit) },
   ];
 }
@@ -150,8 +164,8 @@ function controlPlaneEnvironment({ controlPlaneUrl, ca }: InjectionSettings): En
   if (controlPlaneUrl === null) return [];
   return [
     { name: 'PLATFORM_URL', value: controlPlaneUrl },
-    { name: 'PLATFORM_TOKEN_FILE', value: `${IDENTITY_PATH}/token` },
-    ...(ca === null ? [] : [{ name: 'PLATFORM_CA_FILE', value: `${IDENTITY_PATH}/ca.crt` }]),
+    SAME_VARIABLES.token,
+    ...(ca === null ? [] : [SAME_VARIABLES.ca]),
   ];
 }
 
@@ -161,6 +175,7 @@ function controlPlaneEnvironment({ controlPlaneUrl, ca }: InjectionSettings): En
  * manifest cannot refer to are left out.
  */
 function agentEnvNames(agent: Container): string {
+  if (agent.env === undefined && agent.envFrom === undefined) return ',';
   const names = (agent.env ?? []).map((variable) => variable.name);
   const usable = [...new Set(names)].filter((name) => /^[A-Za-z_][\w.-]*$/.test(name));
   const list = [...usable, ...((agent.envFrom ?? []).length > 0 ? ['*'] : [])];

@@ -1,12 +1,10 @@
 import { buildEngine, buildEngineVolumes } from './build-engine.ts';
 import { buildSidecar, buildVolumes, type InjectionPlan } from './build-sidecar.ts';
 import { parseInjected, restoreContainer, type Injected } from './injected.ts';
-import { AGENT_LABEL, CA_ANNOTATION, INJECTED_ANNOTATION, OWN_CONTAINERS, VOLUMES } from './names.ts';
+import { AGENT_LABEL, CA_ANNOTATION, INJECTED_ANNOTATION, OWN_CONTAINERS, OWN_VOLUMES } from './names.ts';
 import type { Container, Pod, PodMetadata, PodSpec, Quantities } from './pod.ts';
 import { namesOfPort, takePortNames } from './routing.ts';
 import type { InjectionSettings } from './settings.ts';
-
-const OWN_VOLUMES: ReadonlySet<string> = new Set(Object.values(VOLUMES));
 
 /**
  * The pod with the sidecar. Strips an earlier injection first, so that `inject(inject(p)) = inject(p)` and a pod of

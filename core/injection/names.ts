@@ -16,6 +16,8 @@ export const VOLUMES = {
   policy: 'platform-policy',
 } as const;
 
+export const OWN_VOLUMES: ReadonlySet<string> = new Set(Object.values(VOLUMES));
+
 export const PROXY_PORT = 4000;
 export const CONTROL_PORT = 4001;
 /** The policy engine in the pod: its questions on loopback, its health for the kubelet. */

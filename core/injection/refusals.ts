@@ -6,8 +6,8 @@ import {
   ENGINE_HEALTH_PORT,
   ENGINE_PORT,
   OWN_CONTAINERS,
+  OWN_VOLUMES,
   PROXY_PORT,
-  VOLUMES,
 } from './names.ts';
 import type { Container, Pod } from './pod.ts';
 import { parseQuantity } from './quantity.ts';
@@ -60,14 +60,16 @@ const MODE_RANK = { off: 0, track: 1, enforce: 2 } as const;
 /** One row a reason. */
 export const RULES: readonly Rule[] = [
   ({ pod }) => {
-    const named: [string, string | undefined][] = [
-      ['spec.os.name', pod.spec.os?.name],
-      ['the node selector kubernetes.io/os', pod.spec.nodeSelector?.['kubernetes.io/os']],
+    const [os = 'linux', selected = 'linux'] = [
+      pod.spec.os?.name,
+      pod.spec.nodeSelector?.['kubernetes.io/os'],
     ];
-    const other = named.find(([, os]) => os !== undefined && os !== 'linux');
-    return other
-      ? refusal('os-not-linux', `the sidecar is a Linux image, and ${other[0]} is ${shown(other[1] ?? '')}`)
-      : null;
+    if (os === 'linux' && selected === 'linux') return null;
+    const other = os === 'linux' ? ['the node selector kubernetes.io/os', selected] : ['spec.os.name', os];
+    return refusal(
+      'os-not-linux',
+      `the sidecar is a Linux image, and ${other[0]} is ${shown(other[1] ?? '')}`,
+    );
   },
 
   ({ pod }) =>
@@ -190,32 +192,29 @@ function requestOverLimit(resource: 'cpu' | 'memory', request: string, limit: st
     : null;
 }
 
-function reservedPorts({ engine }: InjectionSettings): number[] {
-  const ports = [PROXY_PORT, CONTROL_PORT];
-  return typeof engine === 'string' ? ports : [...ports, ENGINE_PORT, ENGINE_HEALTH_PORT];
+const SIDECAR_PORTS: readonly number[] = [PROXY_PORT, CONTROL_PORT];
+const SIDECAR_AND_ENGINE_PORTS: readonly number[] = [...SIDECAR_PORTS, ENGINE_PORT, ENGINE_HEALTH_PORT];
+
+function reservedPorts({ engine }: InjectionSettings): readonly number[] {
+  return typeof engine === 'string' ? SIDECAR_PORTS : SIDECAR_AND_ENGINE_PORTS;
 }
 
 /** Names come before the API server has looked at them: a control character or a megabyte must not go on. */
 const cut = (text: string): string => shown(text).slice(1, -1);
 
-function everyContainer(pod: Pod): Container[] {
-  return [...(pod.spec.initContainers ?? []), ...pod.spec.containers];
+function everyContainer(pod: Pod): readonly Container[] {
+  const { containers, initContainers } = pod.spec;
+  return initContainers === undefined ? containers : [...initContainers, ...containers];
 }
 
 function reservedNames(pod: Pod): string[] {
-  const volumes: readonly string[] = Object.values(VOLUMES);
-  return [
-    ...everyContainer(pod)
-      .filter((container) => OWN_CONTAINERS.includes(container.name))
-      .map((container) => `container ${container.name}`),
-    ...(pod.spec.volumes ?? [])
-      .filter((volume) => volumes.includes(volume.name))
-      .map((volume) => `volume ${volume.name}`),
-    // It would mount what is injected: the sidecar's token, or the rules that its engine reads.
-    ...everyContainer(pod).flatMap(({ name, volumeMounts = [] }) =>
-      volumeMounts
-        .filter((mount) => volumes.includes(mount.name))
-        .map((mount) => `volume ${mount.name} that container ${cut(name)} mounts`),
-    ),
-  ];
+  const containers = everyContainer(pod);
+  const taken: string[] = [];
+  for (const { name } of containers) if (OWN_CONTAINERS.includes(name)) taken.push(`container ${name}`);
+  for (const { name } of pod.spec.volumes ?? []) if (OWN_VOLUMES.has(name)) taken.push(`volume ${name}`);
+  // It would mount what is injected: the sidecar's token, or the rules that its engine reads.
+  for (const { name, volumeMounts = [] } of containers)
+    for (const mount of volumeMounts)
+      if (OWN_VOLUMES.has(mount.name)) taken.push(`volume ${mount.name} that container ${cut(name)} mounts`);
+  return taken;
 }

@@ -34,7 +34,7 @@ export function takePortNames(
     if (name === undefined || port.containerPort !== number || !isTcp(port)) return port;
     const place = Object.keys(port).indexOf('name');
     restore.push(place > 0 ? [`ports/${index}/name`, name, place] : [`ports/${index}/name`, name]);
-    return unnamed as ContainerPort;
+    return unnamed;
   });
   for (const probe of ['livenessProbe', 'readinessProbe', 'startupProbe'] as const) {
     const handler = container[probe];
