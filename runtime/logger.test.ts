@@ -1,5 +1,5 @@
-import { expect, test } from '@jest/globals';
-import { describeError } from './logger.ts';
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { createLogger, describeError, type LogFields, type LoggerOptions } from './logger.ts';
 
 const coded = (code: string, message: string): Error => Object.assign(new Error(message), { code });
 
@@ -16,4 +16,61 @@ test.each<[string, unknown, string]>([
   ],
 ])('one line tells %s', (_what, error, line) => {
   expect(describeError(error)).toBe(line);
+});
+
+describe('a line', () => {
+  let written: string[];
+
+  beforeEach(() => {
+    written = [];
+    jest.spyOn(process.stderr, 'write').mockImplementation((line) => written.push(String(line)) > 0);
+  });
+
+  afterEach(() => void jest.restoreAllMocks());
+
+  const loggerOf = (format: LoggerOptions['format'], level: LoggerOptions['level'] = 'info') =>
+    createLogger({ part: 'webhook', level, format });
+  const circular: Record<string, unknown> = { ten: 10n };
+  circular['self'] = circular;
+  const cause = new Error('it broke', { cause: new Error('no disk') });
+
+  test.each<[string, LogFields | undefined, Record<string, unknown>]>([
+    ['no fields', undefined, {}],
+    ['an error with its causes', { error: cause }, { error: 'it broke (no disk)' }],
+    ['a member that JSON does not know', { ten: 10n }, { ten: '10' }],
+    ['a member that holds itself', { circular }, { circular: { ten: '10', self: '[Circular]' } }],
+    ['line breaks and quotes', { text: 'a\n"b"' }, { text: 'a\n"b"' }],
+  ])('of JSON has %s', (_what, fields, members) => {
+    loggerOf('json').warn('injects 100 %s of them', fields);
+    expect(written).toHaveLength(1);
+    const [line = ''] = written;
+    expect(line).toMatch(/^[^\n]+\n$/);
+    const { timestamp, ...rest } = JSON.parse(line) as Record<string, unknown>;
+    expect(rest).toEqual({ level: 'warn', part: 'webhook', message: 'injects 100 %s of them', ...members });
+    expect(new Date(String(timestamp)).toISOString()).toBe(timestamp);
+  });
+
+  test('keeps its own level and message, whatever the fields are called', () => {
+    loggerOf('json').info('injects', { level: 'error', message: 'other' });
+    expect(JSON.parse(written[0] ?? '')).toMatchObject({ level: 'info', message: 'injects' });
+  });
+
+  test('of text has the same', () => {
+    loggerOf('text').error('ends', { count: 3, list: ['a'], error: cause, ten: 10n, circular });
+    expect(written).toHaveLength(1);
+    expect(written[0]).toMatch(
+      /^\d{4}-\d\d-\d\dT[\d:.]{12}Z ERROR webhook ends count=3 list=\["a"\] error=it broke \(no disk\) ten=10 circular=\{.*\}\n$/,
+    );
+  });
+
+  test.each<[LoggerOptions['level'], string[]]>([
+    ['error', ['error']],
+    ['warn', ['error', 'warn']],
+    ['info', ['error', 'warn', 'info']],
+    ['debug', ['error', 'warn', 'info', 'debug']],
+  ])('is written from level %s on', (level, levels) => {
+    const logger = loggerOf('json', level);
+    for (const each of ['error', 'warn', 'info', 'debug'] as const) logger[each]('x');
+    expect(written.map((line) => (JSON.parse(line) as { level: string }).level)).toEqual(levels);
+  });
 });

@@ -18,30 +18,43 @@ export interface LoggerOptions {
   format: 'json' | 'text' | null;
 }
 
+/** Where winston keeps the level and the finished line of an entry. */
+const LEVEL = Symbol.for('level');
+const LINE = Symbol.for('message');
+
+type Entry = winston.Logform.TransformableInfo;
+
+/** winston's own transports ask for a turn of the event loop after each line, to tell listeners that nobody has here. */
+class StandardError extends winston.transports.Stream {
+  override log(entry: Entry, next: () => void): void {
+    process.stderr.write(`${String(entry[LINE])}\n`);
+    next();
+  }
+}
+
 /** Logs go to standard error, one line an event. */
 export function createLogger(options: LoggerOptions): Logger {
+  const { part, level: lowest } = options;
   const format = options.format ?? (process.stderr.isTTY ? 'text' : 'json');
+  const line = format === 'json' ? json : textLine;
   const logger = winston.createLogger({
-    level: options.level,
-    defaultMeta: { part: options.part },
-    format: winston.format.combine(
-      winston.format(unfoldErrors)(),
-      winston.format.timestamp(),
-      format === 'json' ? winston.format.json() : winston.format.printf(textLine),
-    ),
-    transports: [new winston.transports.Console({ stderrLevels: ['error', 'warn', 'info', 'debug'] })],
+    level: lowest,
+    format: winston.format((entry) => Object.assign(entry, { [LINE]: line(entry) }))(),
+    transports: [new StandardError({ stream: process.stderr })],
   });
   const log =
     (level: LoggerOptions['level']) =>
-    (message: string, fields: LogFields = {}) =>
-      void logger.log(level, message, fields);
+    (message: string, fields: LogFields = {}): void => {
+      // Not `logger.log`, which looks for placeholders in the message and formats what is then not written.
+      if (!logger.isLevelEnabled(level)) return;
+      const timestamp = new Date().toISOString();
+      logger.write({ timestamp, part, ...unfoldError(fields), level, message, [LEVEL]: level });
+    };
   return { error: log('error'), warn: log('warn'), info: log('info'), debug: log('debug') };
 }
 
-function unfoldErrors(entry: winston.Logform.TransformableInfo): winston.Logform.TransformableInfo {
-  const { error } = entry;
-  if (error instanceof Error) entry['error'] = describeError(error);
-  return entry;
+function unfoldError(fields: LogFields): LogFields {
+  return fields['error'] instanceof Error ? { ...fields, error: describeError(fields['error']) } : fields;
 }
 
 /** An error with its chain of causes in one line; no stack, since the code and the message say where it belongs. */
@@ -54,12 +67,25 @@ export function describeError(error: unknown): string {
   return `${message.includes(code) ? message : `${code}: ${message}`}${cause}`;
 }
 
-function textLine(entry: winston.Logform.TransformableInfo): string {
+/** Values that JSON does not know, and those that hold themselves, are left to winston, which takes its time for them. */
+const anyJson = winston.format.json();
+
+function json(value: object): string {
+  try {
+    return JSON.stringify(value);
+  } catch {
+    return String((anyJson.transform({ ...value } as Entry, {}) as Entry)[LINE]);
+  }
+}
+
+function textLine(entry: Entry): string {
   const { timestamp, level, message, part, ...fields } = entry;
-  const rest = Object.entries(fields).map(
-    ([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
-  );
+  const rest = Object.entries(fields).map(([key, value]) => `${key}=${valueText(value)}`);
   return [String(timestamp), level.toUpperCase().padEnd(5), String(part), String(message), ...rest].join(' ');
+}
+
+function valueText(value: unknown): string {
+  return typeof value === 'object' && value !== null ? json(value) : String(value);
 }
 
 export const silentLogger: Logger = {
