@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import express, {
   type ErrorRequestHandler,
   type Express,
@@ -103,34 +104,49 @@ function tooLarge(
   return new Problem(413, `the body is larger than the ${limit} bytes that this route accepts`, options);
 }
 
+/** What a body is answered that was read whole and is no JSON. */
+export function notJson(cause: unknown): Problem {
+  return new Problem(400, 'the body is not valid JSON', { cause });
+}
+
 /** Sends a Problem; safe to call when the head is already out (the connection is cut then). */
-export function sendProblem(response: Response, problem: Problem): void {
+export function sendProblem(response: ServerResponse, problem: Problem): void {
   if (response.headersSent) {
     response.destroy();
     return;
   }
-  response
-    .status(problem.status)
-    .set(problem.headers)
-    .type('application/problem+json')
-    .send(JSON.stringify(problem.toBody()));
+  const body = JSON.stringify(problem.toBody());
+  response.statusCode = problem.status;
+  for (const [name, value] of Object.entries(problem.headers)) response.setHeader(name, value);
+  response.setHeader('Content-Type', 'application/problem+json; charset=utf-8');
+  response.setHeader('Content-Length', Buffer.byteLength(body));
+  response.end(body);
+}
+
+/** Answers a request that threw, by a Problem; logs it where it is this process's fault. */
+export function answerError(
+  logger: Logger,
+  error: unknown,
+  request: { method: string; path: string },
+  response: ServerResponse,
+): void {
+  const problem = problemOf(error);
+  // Without a cause nothing broke: a route that is off or not ready says so, and whoever asks it must not fill the log.
+  const level = problem.cause === undefined ? 'debug' : 'error';
+  if (problem.status >= 500)
+    logger[level]('request fails', {
+      method: request.method,
+      path: request.path,
+      status: problem.status,
+      error: describeError(error),
+    });
+  sendProblem(response, problem);
 }
 
 function errorHandler(logger: Logger): ErrorRequestHandler {
   // Express tells error handlers by their four parameters.
-  return (error: unknown, request: Request, response: Response, _next) => {
-    const problem = problemOf(error);
-    // Without a cause nothing broke: a route that is off or not ready says so, and whoever asks it must not fill the log.
-    const level = problem.cause === undefined ? 'debug' : 'error';
-    if (problem.status >= 500)
-      logger[level]('request fails', {
-        method: request.method,
-        path: request.path,
-        status: problem.status,
-        error: describeError(error),
-      });
-    sendProblem(response, problem);
-  };
+  return (error: unknown, request: Request, response: Response, _next) =>
+    answerError(logger, error, request, response);
 }
 
 interface BodyParserError extends Error {
@@ -156,8 +172,7 @@ function problemOf(error: unknown): Problem {
   if (error instanceof Problem) return error;
   if (isBodyParserError(error)) {
     if (error.type === 'entity.too.large') return tooLarge(error.limit ?? 0, { cause: error });
-    if (error.type === 'entity.parse.failed')
-      return new Problem(400, 'the body is not valid JSON', { cause: error });
+    if (error.type === 'entity.parse.failed') return notJson(error);
     if (error.type === undefined && error.status === 400)
       return new Problem(400, 'the body is cut, or is not compressed as Content-Encoding says', {
         cause: error,

@@ -1,4 +1,5 @@
-import type { Request, Response } from 'express';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { RequestHandler } from 'express';
 import { decide, type Decision } from '../../core/injection/decide.ts';
 import { inject } from '../../core/injection/inject.ts';
 import { parseReview, type PodReview } from '../../core/injection/parse-review.ts';
@@ -10,13 +11,21 @@ import { Problem } from '../../runtime/problem.ts';
 import type { WebhookContext } from '../context.ts';
 
 /** The API server keeps no object over 1.5 MiB, and a review carries one. */
-const BODY_LIMIT = 3 * 2 ** 20;
+export const BODY_LIMIT = 3 * 2 ** 20;
 export const MUTATE_PATH = '/mutate/pod';
 
 /** `response` of an AdmissionReview. */
 type Answer = { uid: string; allowed: boolean } & Record<string, unknown>;
 
-export function mutateRoutes(context: WebhookContext): Route[] {
+/** Answers the API server's questions, and counts them. */
+export interface Reviews {
+  /** Counts the request when its connection is done with it. */
+  begin(request: IncomingMessage, response: ServerResponse): void;
+  /** `body`: an AdmissionReview. Throws a Problem when it is none, and while there is no authority. */
+  answer(body: unknown, response: ServerResponse): void;
+}
+
+export function createReviews(context: WebhookContext): Reviews {
   const { clock, metrics } = context;
   const decisions = metrics.counter(
     'platform_webhook_decisions_total',
@@ -31,47 +40,55 @@ export function mutateRoutes(context: WebhookContext): Route[] {
     'Time to answer an admission request.',
     [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5],
   );
+  return {
+    begin(request, response) {
+      const started = clock.monotonicMs();
+      response.once('close', () => {
+        // Nobody hears an answer to a body that was cut.
+        const code = request.complete || response.headersSent ? response.statusCode : 400;
+        requests.add({ webhook: MUTATE_PATH, code: String(code) });
+        latency.observe((clock.monotonicMs() - started) / 1000, { webhook: MUTATE_PATH });
+      });
+    },
+    answer(body, response) {
+      const parsed = parseReview(body);
+      if (!parsed.ok) throw new Problem(400, parsed.problem);
+      const settings = context.settings();
+      // The guard policy refuses the pod then, and says that the injector did not answer.
+      if (settings === null) throw new Problem(503, context.unready() ?? 'this process is not ready');
+      const { uid, pod } = parsed.review;
+      const decision = pod && decide(pod, settings);
+      if (decision) {
+        decisions.add(labelsOf(decision));
+        logDecision(context, parsed.review, decision);
+      }
+      send(response, pod && decision ? answerOf(uid, pod, decision, settings) : { uid, allowed: true });
+    },
+  };
+}
 
-  function measure(_request: Request, response: Response, next: () => void): void {
-    const started = clock.monotonicMs();
-    response.once('close', () => {
-      requests.add({ webhook: MUTATE_PATH, code: String(response.statusCode) });
-      latency.observe((clock.monotonicMs() - started) / 1000, { webhook: MUTATE_PATH });
-    });
+export function mutateRoutes(reviews: Reviews): Route[] {
+  const measure: RequestHandler = (request, response, next) => {
+    reviews.begin(request, response);
     next();
-  }
-
-  function mutate(request: Request, response: Response): void {
-    const parsed = parseReview(request.body);
-    if (!parsed.ok) throw new Problem(400, parsed.problem);
-    const settings = context.settings();
-    // The guard policy refuses the pod then, and says that the injector did not answer.
-    if (settings === null) throw new Problem(503, context.unready() ?? 'this process is not ready');
-    const { review } = parsed;
-    const decision = review.pod && decide(review.pod, settings);
-    if (review.pod && decision) {
-      decisions.add(labelsOf(decision));
-      logDecision(context, review, decision);
-    }
-    response.json({
-      apiVersion: 'admission.k8s.io/v1',
-      kind: 'AdmissionReview',
-      response:
-        review.pod && decision
-          ? answerOf(review.uid, review.pod, decision, settings)
-          : { uid: review.uid, allowed: true },
-    });
-  }
-
+  };
   return [
     {
       method: 'POST',
       path: MUTATE_PATH,
       summary:
         'An AdmissionReview of a pod, answered with the patch that injects the sidecar, or with the reasons against it. 503 while there is no authority yet.',
-      handlers: [measure, jsonBody(BODY_LIMIT), mutate],
+      handlers: [measure, jsonBody(BODY_LIMIT), ({ body }, response) => reviews.answer(body, response)],
     },
   ];
+}
+
+/** Head and body leave in one piece: Node counts the length of a text by itself. */
+function send(response: ServerResponse, answer: Answer): void {
+  response.setHeader('Content-Type', 'application/json; charset=utf-8');
+  response.end(
+    JSON.stringify({ apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response: answer }),
+  );
 }
 
 function answerOf(uid: string, pod: Pod, decision: Decision, settings: InjectionSettings): Answer {
