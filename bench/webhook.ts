@@ -70,8 +70,10 @@ async function load(cluster: WebhookCluster, target: Name, { rate, seconds }: Op
 async function startTargets(cluster: WebhookCluster, folder: string): Promise<Record<Name, Target>> {
   const servers = new TestServers();
   const port = await servers.closedPort();
-  const env = { SIDECAR_IMAGE: 'agent-compliance/sidecar:0.1.0', KUBECONFIG: cluster.kubeconfig };
-  const injects = await startNode('dist/webhook/main.js', port, { PORT: String(port), ...env });
+  // As the chart's container has it: the heap, and what is logged.
+  const chart = await cluster.configure([]);
+  const own = { SIDECAR_IMAGE: 'agent-compliance/sidecar:0.1.0', KUBECONFIG: cluster.kubeconfig };
+  const injects = await startNode('dist/webhook/main.js', port, { ...chart, PORT: String(port), ...own });
   while ((await cluster.caBundle()) === '') await sleep(100);
   const leaf = await cluster.secret('agent-compliance-webhook-tls');
   const [CERT_FILE, KEY_FILE] = [join(folder, 'bench.crt'), join(folder, 'bench.key')];
@@ -79,7 +81,8 @@ async function startTargets(cluster: WebhookCluster, folder: string): Promise<Re
   await writeFile(KEY_FILE, leaf['tls.key'] ?? '');
   const other = await servers.closedPort();
   const bare = join(import.meta.dirname, 'servers/bare-webhook.ts');
-  const allows = await startNode(bare, other, { PORT: String(other), CERT_FILE, KEY_FILE });
+  const { NODE_OPTIONS = '' } = chart;
+  const allows = await startNode(bare, other, { PORT: String(other), CERT_FILE, KEY_FILE, NODE_OPTIONS });
   return { injects: { ...injects, port }, allows: { ...allows, port: other } };
 }
 
@@ -117,23 +120,17 @@ function render(rounds: readonly Round[]): string {
     const { min, median: middle, max } = spreadOf(values);
     return `${middle.toFixed(digits)} (${min.toFixed(digits)}..${max.toFixed(digits)})`;
   };
+  const bare = of('allows');
   const lines = TARGETS.map((name) => {
     const own = of(name);
-    const ratios = own.map((each, index) => each.p99Ms / (of('allows')[index]?.p99Ms ?? NaN));
+    const column = (title: string, digits: number, value: (each: Round, index: number) => number): string =>
+      `${title} ${median(own.map(value), digits)}`;
     return [
-      `${name.padEnd(8)} cpu ms/review ${median(
-        own.map((each) => each.cpuMs),
-        2,
-      )}`,
-      `p50 ms ${median(
-        own.map((each) => each.p50Ms),
-        1,
-      )}`,
-      `p99 ms ${median(
-        own.map((each) => each.p99Ms),
-        1,
-      )}`,
-      `p99 × allows ${median(ratios, 2)}`,
+      `${name.padEnd(8)} ${column('cpu ms/review', 2, ({ cpuMs: cpu }) => cpu)}`,
+      column('cpu × allows', 2, ({ cpuMs: cpu }, index) => cpu / (bare[index]?.cpuMs ?? NaN)),
+      column('p50 ms', 1, ({ p50Ms }) => p50Ms),
+      column('p99 ms', 1, ({ p99Ms }) => p99Ms),
+      column('p99 × allows', 2, ({ p99Ms }, index) => p99Ms / (bare[index]?.p99Ms ?? NaN)),
     ].join('  ');
   });
   return lines.join('\n');
