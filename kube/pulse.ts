@@ -1,9 +1,12 @@
 import { systemClock } from '../runtime/clock.ts';
 
 export interface PulseOptions {
-  /** Asks the server for something small, on one of the connections in use or on a new one; rejects without an answer. */
+  /**
+   * Asks the server for something small; rejects without an answer. `used`: through the pool in use, which takes a
+   * connection that idles or opens one more; `new`: on one outside of it.
+   */
   ask: (connection: 'used' | 'new') => Promise<void>;
-  /** A new connection is answered at once, and those in use are not: whatever waits on them waits for ever. */
+  /** A connection outside the pool is answered at once, and the pool is not: whatever waits on it may wait for ever. */
   onDead: () => void;
   timing?: PulseTiming;
 }
@@ -12,7 +15,7 @@ export interface PulseOptions {
 export interface PulseTiming {
   /** After this much silence the server is asked. */
   silentMs: number;
-  /** How long a connection in use may take to answer; a slow server answers late on a new one too. */
+  /** How long the pool in use may take to answer; a slow server answers late on a new connection too. */
   answerMs: number;
   /** The same for a new connection; shorter, so that a slow server is never taken for dead connections. */
   newAnswerMs: number;
@@ -23,8 +26,10 @@ export interface PulseTiming {
 const TIMING: PulseTiming = { silentMs: 5_000, answerMs: 5_000, newAnswerMs: 3_000, againMs: 1_000 };
 
 /**
- * Tells a server with nothing to say from one that is away, and both from connections that are dead without anybody
+ * Tells a server with nothing to say from one that is away, and both from a pool whose connections are dead without anybody
  * having closed them (a lost route, a load balancer that forgot them): a quiet watch looks the same in all three cases.
+ * A watch has its connection for itself (HTTP/1.1), and no question goes there: an answer says that the pool reaches the
+ * server. That a single watch is dead shows by its end, which does not come in time (`InformerTiming`).
  */
 export class Pulse {
   readonly #options: PulseOptions;
@@ -84,7 +89,7 @@ export class Pulse {
     }
   }
 
-  /** The connections in use are silent. Only a new one tells whether it is they or the server. */
+  /** The pool is silent. Only a connection outside of it tells whether it is the pool or the server. */
   async #findOut(): Promise<void> {
     const { newAnswerMs, againMs } = this.#timing;
     do {
