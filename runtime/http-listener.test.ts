@@ -67,6 +67,7 @@ test('a connection that waits for its next request does not hold the end, nor on
   const closed = listener.close(GRACE_MS);
   answer?.();
   await closed;
+  await until(() => client.closed, 'the end of the connection');
   agent.destroy();
   expect(text).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*late$/);
 });

@@ -16,14 +16,12 @@ export interface FakeEngine {
   reply: Reply | ((input: PolicyInput) => Reply | Promise<Reply>);
   /** Status of `GET /health`; `hang`: none comes. */
   health: number | 'hang';
-  /** Ends the idle connections, as an engine does that keeps them for a while only. */
-  dropConnections(): void;
   stop(): Promise<void>;
   restart(): Promise<void>;
 }
 
-/** `hang`: no answer; a string: the body as it is; a number: the status, without a body; else a JSON body. */
-export type Reply = 'hang' | { text: string } | number | object;
+/** `hang`: no answer; `drop`: the connection that asks is ended; a string: the body as it is; a number: the status, without a body; else a JSON body. */
+export type Reply = 'hang' | 'drop' | { text: string } | number | object;
 
 export async function startFakeEngine(reply: FakeEngine['reply'] = { result: [] }): Promise<FakeEngine> {
   const sockets = new Set<Socket>();
@@ -61,7 +59,6 @@ export async function startFakeEngine(reply: FakeEngine['reply'] = { result: [] 
     connections: 0,
     reply,
     health: 200,
-    dropConnections: () => sockets.forEach((socket) => socket.destroy()),
     stop: async () => {
       for (const socket of sockets) socket.destroy();
       if (server.listening) await new Promise((resolve) => server.close(resolve));
@@ -73,6 +70,7 @@ export async function startFakeEngine(reply: FakeEngine['reply'] = { result: [] 
 
 function answer(response: ServerResponse, reply: Reply): void {
   if (reply === 'hang') return;
+  if (reply === 'drop') return void response.socket?.destroy();
   if (typeof reply === 'number') response.writeHead(reply).end();
   else response.end('text' in reply ? String(reply.text) : JSON.stringify(reply));
 }
