@@ -3,7 +3,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { parseAllDocuments } from 'yaml';
 import { startControlPlane, whyNoControlPlane, type ControlPlane } from '../e2e/cluster/control.ts';
 import { run, type RunResult } from '../e2e/cluster/run.ts';
@@ -13,6 +13,9 @@ import { exposedMetrics, expressionsIn, metricsIn } from '../testing/exposed-met
 import { SCHEMAS } from '../testing/kubernetes-schemas.ts';
 import { ProcessRig } from '../testing/process-rig.ts';
 import { CHART, RELEASE_NAMESPACE, type ChartObject } from '../testing/rendered-chart.ts';
+
+// Far more than any of it takes.
+jest.setTimeout(300_000);
 
 const RELEASE = 'agent-compliance';
 /** Stands for what the webhook writes. */
@@ -57,11 +60,11 @@ interface Workload extends ChartObject {
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'chart-lifecycle-'));
     control = await startControlPlane({ controllers: true });
-  }, 120_000);
+  });
   afterAll(async () => {
     await control?.close();
     rmSync(folder, { recursive: true, force: true });
-  }, 60_000);
+  });
 
   describe('with the defaults', () => {
     const upgrade = (...set: string[]) =>
@@ -70,7 +73,7 @@ interface Workload extends ChartObject {
 
     beforeAll(async () => {
       installed = await ok(helm(['install', RELEASE, CHART, '--create-namespace']));
-    }, 120_000);
+    });
 
     async function ours(): Promise<string[]> {
       const { stdout } = await ok(kubectl(['get', KINDS, '-o', 'name']));
@@ -107,7 +110,7 @@ interface Workload extends ChartObject {
         trust: await valueOf('.webhooks[0].clientConfig.caBundle', ...configuration),
         leader: await valueOf('.spec.holderIdentity', 'lease', 'platform-operator'),
       }).toEqual({ secret: '{"tls.crt":"aGVsbG8="}', trust: CA_BUNDLE, leader: 'me' });
-    }, 120_000);
+    });
 
     test('leaves nothing of a test that failed, and asks for what it said', async () => {
       const pod = ['pod', 'agent-compliance-test'];
@@ -127,7 +130,7 @@ interface Workload extends ChartObject {
       expect(stderr).toContain('Failed to stream pod logs for pod: agent-compliance-test');
       const left = ['pods,configmaps,serviceaccounts,rolebindings', '-l', 'app.kubernetes.io/component=test'];
       expect((await ok(kubectl(['get', ...left, '-A', '-o', 'name']))).stdout).toBe('');
-    }, 120_000);
+    });
 
     test('is uninstalled and leaves nothing but the CRD, which the next one takes over', async () => {
       await ok(helm(['uninstall', RELEASE]));
@@ -135,14 +138,14 @@ interface Workload extends ChartObject {
       expect(await ours()).toEqual([DEFINITION, `namespace/${RELEASE_NAMESPACE}`]);
       await upgrade();
       expect((await ours()).length).toBeGreaterThan(20);
-    }, 120_000);
+    });
 
     test('with crds.keep=false takes the CRD along', async () => {
       await upgrade('--set', 'crds.keep=false');
       await ok(helm(['uninstall', RELEASE]));
       await untilGone(...OWN_NAMESPACES, DEFINITION);
       expect(await ours()).toEqual([`namespace/${RELEASE_NAMESPACE}`]);
-    }, 120_000);
+    });
   });
 
   describe('with every option on, in a namespace that lets only restricted pods in,', () => {
@@ -157,7 +160,7 @@ interface Workload extends ChartObject {
       await ok(kubectl(['label', 'namespace', RELEASE_NAMESPACE, ...modes]));
       await ok(kubectl(['wait', '--for=condition=Established', 'crd', '--all', '--timeout=60s']));
       installed = await helm(['install', RELEASE, CHART], values);
-    }, 180_000);
+    });
 
     test('is installed without a warning of the API server', () => {
       expect(installed).toMatchObject({ code: 0, stderr: '' });
@@ -189,7 +192,7 @@ interface Workload extends ChartObject {
       const { stderr } = await createPods(loose);
       for (const { name } of loose)
         expect(stderr).toContain(`pods "${name}" is forbidden: violates PodSecurity "restricted`);
-    }, 60_000);
+    });
 
     function createPods(pods: readonly { name: string; spec: object }[]): Promise<RunResult> {
       const items = pods.map(({ name, spec }) => ({
@@ -213,7 +216,7 @@ interface Workload extends ChartObject {
       const annotation = String.raw`jsonpath={.spec.template.metadata.annotations.platform\.io/inject}`;
       const seen = await ok(kubectl(['get', 'deployment', 'chat', '-n', 'default', '-o', annotation]));
       expect(seen.stdout).toBe('true');
-    }, 60_000);
+    });
 
     /** As somebody types it in the folder of agent.yaml, with kubectl on the path and the cluster chosen. */
     function typed(command: string): Promise<RunResult> {
@@ -237,7 +240,7 @@ interface Workload extends ChartObject {
       } finally {
         await rig.close();
       }
-    }, 120_000);
+    });
 
     test('keeps its generated admin key over an upgrade and an uninstallation', async () => {
       const made = (await ok(kubectl(KEY))).stdout;
@@ -249,7 +252,7 @@ interface Workload extends ChartObject {
       await untilGone(...OWN_NAMESPACES);
       await ok(helm(['install', RELEASE, CHART], values));
       expect((await ok(kubectl(KEY))).stdout).toBe(made);
-    }, 240_000);
+    });
   });
 });
 
