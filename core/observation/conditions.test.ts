@@ -121,4 +121,11 @@ describe('the truth tables of the conditions', () => {
     );
     expect(rows).toEqual(ROWS.map(([type, status, reason]) => `${type} ${status} ${reason}`));
   });
+
+  test('name the newest heartbeat of all instances, whichever of them is shown', () => {
+    const last = live({ name: 'b', lastHeartbeat: '2026-11-21T12:00:20Z' });
+    const input = silent({ instances: [live(), last, live({ name: 'c' })] });
+    const found = conditionsOf([], input, { at: new Date(0) }).find(({ type }) => type === 'Reporting');
+    expect(found?.message).toBe('no heartbeat since 2026-11-21T12:00:20Z');
+  });
 });

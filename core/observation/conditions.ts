@@ -28,6 +28,10 @@ const someIs =
   ({ live }: ConditionInput): boolean =>
     live.some((instance) => instance.policyState === state);
 
+/** Of all instances: `lastChecked` is that of the one whose report is shown. */
+const lastHeard = ({ instances, lastChecked = '' }: ConditionInput): string =>
+  instances.reduce((last, { lastHeartbeat }) => (lastHeartbeat > last ? lastHeartbeat : last), lastChecked);
+
 const REPORTING: readonly Row[] = [
   {
     status: 'True',
@@ -62,15 +66,17 @@ const REPORTING: readonly Row[] = [
     reason: 'Stale',
     when: 'no instance was heard from for its stale time: the phase is Unknown',
     holds: ({ lastChecked, phase }) => lastChecked !== undefined && phase === 'Unknown',
-    message: ({ lastChecked }) => `no heartbeat since ${lastChecked}`,
+    message: (input) => `no heartbeat since ${lastHeard(input)}`,
   },
   {
     status: 'False',
     reason: 'NoHeartbeat',
     when: 'none has come yet: from a new agent, or from the pods that follow those that are gone, while these have their time',
     holds: always,
-    message: ({ lastChecked }) =>
-      lastChecked === undefined ? 'no heartbeat has been received yet' : `no heartbeat since ${lastChecked}`,
+    message: (input) =>
+      input.lastChecked === undefined
+        ? 'no heartbeat has been received yet'
+        : `no heartbeat since ${lastHeard(input)}`,
   },
 ];
 
