@@ -5,7 +5,7 @@ import { parse, stringify } from 'yaml';
 import type { AgentObservation } from '../core/observation/observation.ts';
 import { startControlPlane, type ControlPlane } from '../e2e/cluster/control.ts';
 import { freePorts } from '../examples/demo/free-ports.ts';
-import { createKubeClient, type KubeClient } from '../kube/client.ts';
+import { createKubeClient, KubeError, type KubeClient } from '../kube/client.ts';
 import { loadClusterAccess } from '../kube/cluster-access.ts';
 import { expectOk, listObjects } from '../kube/objects.ts';
 import { AGENT_OBSERVATIONS, collectionPath } from '../kube/resources.ts';
@@ -16,7 +16,18 @@ import { ProcessRig, type RunningPart } from './process-rig.ts';
 const SYSTEM = 'platform-system';
 /** How long an operator may take to answer a question: a machine may be busy, one that hangs is another matter. */
 const ANSWER_MS = 20_000;
+/** Each waits for a quarter of a minute. */
+const POST_TRIES = 8;
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
+
+interface Named {
+  metadata: { name: string; [field: string]: unknown };
+  [field: string]: unknown;
+}
+
+interface Made {
+  metadata: { uid: string };
+}
 
 /** An operator as it is shipped, in a process of its own. */
 export interface OperatorProcess extends RunningPart {
@@ -95,8 +106,18 @@ export class OperatorRig {
     await this.control.close();
   }
 
-  async post(path: string, body: unknown): Promise<{ metadata: { uid: string } }> {
-    return expectOk(await this.client.send<{ metadata: { uid: string } }>({ method: 'POST', path, body }));
+  /** Makes an object, even where the API server keeps its clients waiting for longer than they do. */
+  async post(path: string, body: Named): Promise<Made> {
+    for (let tries = 1; ; tries += 1)
+      try {
+        const answer = await this.client.send<Made>({ method: 'POST', path, body });
+        // What was not answered may have been done.
+        const isDone = tries > 1 && !answer.ok && answer.reason === 'AlreadyExists';
+        const made = { method: 'GET' as const, path: `${path}/${body.metadata.name}` };
+        return expectOk(isDone ? await this.client.send<Made>(made) : answer);
+      } catch (error) {
+        if (!(error instanceof KubeError && error.status === 0) || tries === POST_TRIES) throw error;
+      }
   }
 
   async observations(): Promise<AgentObservation[]> {
@@ -146,9 +167,9 @@ export class OperatorRig {
   }
 
   async #install(namespaces: readonly string[]): Promise<void> {
-    const crd: unknown = parse(
+    const crd = parse(
       await readFile(join(import.meta.dirname, '../crds/agentobservations.yaml'), 'utf8'),
-    );
+    ) as Named;
     await this.post('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', crd);
     for (const name of [SYSTEM, ...namespaces]) {
       await this.post('/api/v1/namespaces', { metadata: { name } });
