@@ -46,7 +46,7 @@ const PROOF = { ruleId: 'EVAL-01', verifiedBy: 'auditor@example.com', method: 'r
  * replica ended. Where all replicas end before a new one comes it is five and more. As many more as the machine is slow.
  */
 const MOST_REFUSED_IN_A_ROW = 3;
-const mostRefusedInARow = (): number => Math.ceil(MOST_REFUSED_IN_A_ROW * clock.worst());
+const mostRefusedInARow = (): number => Math.ceil(MOST_REFUSED_IN_A_ROW * clock.slowness());
 /** A machine that has much else to do probes late, and shall restart nothing for it. */
 const PATIENT = {
   httpGet: { path: '/health', port: 'http' },

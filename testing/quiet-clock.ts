@@ -8,8 +8,8 @@ export interface QuietClock {
    * than its processor time. So a bar held by this clock is strictest on a quiet machine, and never slacker than its load.
    */
   now: () => number;
-  /** How many times longer at the worst so far a computation took, at least 1. */
-  worst: () => number;
+  /** How many times slower than the wall's it went so far, at least 1: what a time is multiplied by that others need. */
+  slowness: () => number;
   close: () => Promise<void>;
 }
 
@@ -21,15 +21,14 @@ export function startQuietClock(look: () => number = compute): QuietClock {
   let passed = 0;
   let shown = 0;
   let lookedAt = performance.now();
-  let slowness = 1;
-  let worst = 1;
+  let times = 1;
+  const startedAt = performance.now();
   const over = new AbortController();
-  const since = () => ((performance.now() - lookedAt) * 2) / (1 + slowness);
+  const since = () => ((performance.now() - lookedAt) * 2) / (1 + times);
 
   async function run(): Promise<void> {
     while (!over.signal.aborted) {
-      slowness = Math.max(1, look());
-      worst = Math.max(worst, slowness);
+      times = Math.max(1, look());
       // What has passed since the last look went as this one says.
       passed += since();
       lookedAt = performance.now();
@@ -37,10 +36,11 @@ export function startQuietClock(look: () => number = compute): QuietClock {
     }
   }
   const running = run();
+  // A look may find that it went slower than it seemed: then the clock stands for a moment.
+  const now = () => (shown = Math.max(shown, passed + since()));
   return {
-    // A look may find that it went slower than it seemed: then the clock stands for a moment.
-    now: () => (shown = Math.max(shown, passed + since())),
-    worst: () => worst,
+    now,
+    slowness: () => Math.max(1, (performance.now() - startedAt) / now()),
     close: async () => {
       over.abort();
       await running;
