@@ -111,7 +111,8 @@ function lateReads() {
     const queue = held.get(socket) ?? [];
     held.set(socket, queue);
     if (queue.push(chunk) === 1) later(() => release(socket));
-    return true;
+    // Nothing more is read until it is out, or a slow reader would slow nobody down.
+    return false;
   };
   Socket.prototype.push = function (chunk, encoding) {
     if (held.get(this)?.length > 0) return hold(this, chunk);
