@@ -13,6 +13,8 @@ import { optedInPod } from './pods.ts';
 
 const NAMESPACE = 'platform-system';
 const CONFIGURATION = '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/agent-compliance';
+/** How long something may take that is no bar: a busy machine must not decide. */
+const PATIENCE_MS = 60_000;
 /** What of the chart decides about a pod, and lets the webhook do its work; the programs run outside. */
 const KINDS = [
   ...['Secret', 'ServiceAccount', 'Role', 'RoleBinding', 'ClusterRole', 'ClusterRoleBinding'],
@@ -86,7 +88,7 @@ export class WebhookCluster {
     for (const { spec } of policies) spec?.validations?.unshift({ expression, message });
     await this.apply(policies);
     const probe = optedInPod({ metadata: { name: mark } });
-    for (const end = Date.now() + 30_000; ;) {
+    for (const end = Date.now() + PATIENCE_MS; ;) {
       const answer = await this.create(probe);
       if (!answer.ok && answer.message.includes(message)) break;
       if (Date.now() > end) throw new Error('the guard is not in force');
@@ -144,7 +146,7 @@ export class WebhookCluster {
       ...(hasService ? [{ op: 'remove', path: '/webhooks/0/clientConfig/service' }] : []),
       { op: 'add', path: '/webhooks/0/clientConfig/url', value: `https://127.0.0.1:${port}/mutate/pod` },
     ]);
-    const end = Date.now() + 20_000;
+    const end = Date.now() + PATIENCE_MS;
     while (!(await this.create(probe)).ok) {
       if (Date.now() > end) throw new Error('no pod that opts in is admitted');
       await sleep(50);

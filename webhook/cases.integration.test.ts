@@ -77,9 +77,9 @@ function engineValues(engine: InjectionSettings['engine'] | undefined): string[]
   beforeAll(async () => {
     cluster = await WebhookCluster.open(['agents'], VALUES);
     await cluster.apply(REFERRED);
-  }, 90_000);
+  });
 
-  afterAll(() => cluster.close(), 30_000);
+  afterAll(() => cluster.close());
 
   const create = (pod: Pod) => cluster.create(pod, pod.metadata?.namespace ?? 'default');
 
@@ -117,9 +117,9 @@ function engineValues(engine: InjectionSettings['engine'] | undefined): string[]
         const { signal } = new AbortController();
         webhook = await startWebhook({ ...read.config, PORT: 0 }, silentLogger, signal, { everyMs: 200 });
         await cluster.pointTo(webhook.port);
-      }, 60_000);
+      });
 
-      afterAll(() => webhook.close(), 30_000);
+      afterAll(() => webhook.close());
 
       test.each(cases)('%s', (_name, each) => holds(each));
     },
@@ -155,9 +155,9 @@ function engineValues(engine: InjectionSettings['engine'] | undefined): string[]
       });
       webhook = await listen({ handler, port: 0, tls: { cert, key } });
       await cluster.pointTo(webhook.port);
-    }, 60_000);
+    });
 
-    afterAll(() => webhook.close(), 30_000);
+    afterAll(() => webhook.close());
 
     test.each(INSTALLATIONS.get('null') ?? [])('%s', async (_name, each) => {
       settings = injectionSettings(each.settings);

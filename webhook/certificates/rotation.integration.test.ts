@@ -65,7 +65,7 @@ const LOOK_MS = 50;
     await mountControlPlaneSecret();
     await serveControlPlane();
     await cluster.pointTo(service.port);
-  }, 60_000);
+  });
 
   afterAll(async () => {
     stopped.abort();
@@ -75,7 +75,7 @@ const LOOK_MS = 50;
     await service.close();
     await cluster.close();
     await rm(folder, { recursive: true });
-  }, 60_000);
+  });
 
   /** What the kubelet does for the control plane's pod, only sooner. */
   async function mountControlPlaneSecret(): Promise<void> {
