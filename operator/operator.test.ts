@@ -125,7 +125,7 @@ describe('the operator', () => {
 describe('the process', () => {
   let child: ChildProcess;
   // Nor must a test that fails leave a process.
-  afterEach(() => child.kill('SIGKILL'));
+  afterEach(() => void child.kill('SIGKILL'));
 
   /** `exit` resolves when all that it has written is read, too. */
   function spawnOperator(env: Record<string, string>): { exit: Promise<unknown[]>; log: () => string } {

@@ -80,4 +80,5 @@ test('every request is recorded once and ends once, whoever breaks off, and no c
   expect(unseen.filter(({ aborted, statusCode }) => aborted !== true && statusCode !== 502)).toEqual([]);
   const connections = promisify(rig.agent.getConnections.bind(rig.agent));
   for (let open = 1; open > 0; open = await connections()) await new Promise((r) => setTimeout(r, 20));
-});
+  // Two thousand requests, of which many have to wait to be cut.
+}, 400_000);
