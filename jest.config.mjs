@@ -10,7 +10,7 @@ const common = {
 /** @type {import('jest').Config} */
 export default {
   // Far more than any test needs: a busy machine must not decide.
-  testTimeout: 120_000,
+  testTimeout: 300_000,
   maxWorkers: 2,
   testSequencer: '<rootDir>/scripts/jest-sequencer.ts',
   // Modules of a test file stay in a worker's memory after it (V8 keeps contexts that ran ES modules). At a gigabyte or

@@ -137,7 +137,7 @@ async function onTerminal(env: Record<string, string>): Promise<string> {
   const command = [process.execPath, COMMAND_BUNDLE, 'audit', MANIFEST].map((word) => `'${word}'`).join(' ');
   const { stdout } = await promisify(execFile)('script', ['-qec', command, '/dev/null'], {
     env: { PATH: process.env['PATH'], ...env },
-    timeout: 60_000,
+    timeout: 240_000,
   });
   return stdout;
 }

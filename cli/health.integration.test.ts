@@ -32,7 +32,7 @@ const MANIFEST = manifestText(`  requires:
     [redis, postgres] = await Promise.all([startRedis({ password: 'secret' }), startPostgres()]);
     closed = await new TestServers().closedPort();
     // A PostgreSQL that still starts up accepts connections, and says no.
-    const deadline = Date.now() + 30_000;
+    const deadline = Date.now() + 100_000;
     while (Date.now() < deadline && (await asked(redis.port, postgres.port)).memory.status !== 'pass');
   });
   afterAll(async () => {

@@ -50,7 +50,7 @@ const REMOTE = 'platform-remote';
     await client?.close();
     await cluster?.close();
     rmSync(scratch, { recursive: true, force: true });
-  }, 60_000);
+  });
 
   afterEach(async () => {
     await process?.close();

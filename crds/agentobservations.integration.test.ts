@@ -33,7 +33,7 @@ const sidecar = (name: string, spec: object = {}) => ({
     const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
     expectOk(await client.send({ method: 'POST', path, body }));
     while (!(await client.send({ method: 'GET', path: COLLECTION })).ok) await delay(50);
-  }, 60_000);
+  });
   afterAll(async () => {
     await client.close();
     await control.close();

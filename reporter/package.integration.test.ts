@@ -53,7 +53,7 @@ test.each([
 ])('the packaged reporter runs in a %s program', async (type, line) => {
   const { stdout, stderr } = await run(process.execPath, [`--input-type=${type}`, '-e', line + PROGRAM], {
     cwd: project.folder,
-    timeout: 60_000,
+    timeout: 240_000,
   });
   expect([JSON.parse(stdout), stderr]).toEqual([
     [

@@ -67,7 +67,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-async function until(condition: () => boolean | Promise<boolean>, withinMs = 30_000): Promise<void> {
+async function until(condition: () => boolean | Promise<boolean>, withinMs = 100_000): Promise<void> {
   const deadline = Date.now() + withinMs;
   while (!(await condition())) {
     if (Date.now() > deadline) throw new Error(`did not come true: ${JSON.stringify(log)}`);

@@ -109,7 +109,7 @@ const REFUSED = fail('connection refused');
       postgres = await startPostgres({ password: 'secret' });
       // It accepts connections before it takes them: that is a failure of the check too, until it has come up.
       const url = `postgres://127.0.0.1:${postgres.port}`;
-      const deadline = Date.now() + 30_000;
+      const deadline = Date.now() + 100_000;
       while (Date.now() < deadline && (await found(url)).some((check) => check?.status !== 'pass'));
     });
     afterAll(() => postgres.close());

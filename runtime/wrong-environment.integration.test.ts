@@ -37,7 +37,7 @@ function start(part: string, env: Record<string, string>): { status: number | nu
   const { status, stderr } = spawnSync(process.execPath, [bundle], {
     env,
     encoding: 'utf8',
-    timeout: 20_000,
+    timeout: 120_000,
   });
   return { status, stderr };
 }

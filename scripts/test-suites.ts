@@ -28,7 +28,7 @@ export interface Suite {
 export const CAPACITY = 2;
 
 /** Clusters at the same time; where there is one for all files, they install the same release into it. */
-const CLUSTERS = (process.env['E2E_KUBECONFIG'] ?? '') === '' ? 3 : 1;
+const CLUSTERS = (process.env['E2E_KUBECONFIG'] ?? '') === '' ? 2 : 1;
 
 const jest = (project: string, ...flags: string[]) => [
   'node',
@@ -68,7 +68,7 @@ export const SUITES: readonly Suite[] = [
     maySkip: true,
   },
   { name: 'unit', group: 'unit', jest: jest('unit', '--maxWorkers=3'), load: 2 },
-  // Each file has a cluster of its own, and needs a third of a core: the rest of the time it waits for it.
+  // Each file has a cluster of its own, and waits half the time for it; a third one beside them starves the suite below.
   {
     name: 'product in the cluster',
     group: 'e2e',

@@ -19,7 +19,7 @@ const MAY_GROW = 150 * 1024 * 1024;
 /** Files that a sidecar opens of its own accord while it runs. */
 const SOME_FILES = 10;
 /** A step of a loaded machine; none of it is a measurement. */
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 100_000;
 
 /** Why not so many streams can be open here, or undefined. */
 function whyNot(): string | undefined {

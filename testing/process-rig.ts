@@ -9,7 +9,7 @@ import { freePorts } from '../examples/demo/free-ports.ts';
 
 const ROOT = dirname(import.meta.dirname);
 const HOST = '127.0.0.1';
-const START_MS = 60_000;
+const START_MS = 200_000;
 /** How long one may take to end, as a pod may. */
 const STOP_MS = 30_000;
 

@@ -16,7 +16,7 @@ import { startWebhook, type StartOptions, type Webhook } from './start.ts';
 const CHART = join(import.meta.dirname, '../helm/agent-compliance');
 const SIDECAR = 'agent-compliance/sidecar:0.1.0';
 /** How long something may take that is no bar: a busy machine must not decide. */
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 240_000;
 
 interface KubeObject {
   kind: string;

@@ -36,7 +36,7 @@ function startDemo(env: Record<string, string>): void {
 }
 
 async function shown(text: string): Promise<void> {
-  const deadline = Date.now() + 60_000;
+  const deadline = Date.now() + 200_000;
   while (!output.stdout.includes(text)) {
     if (Date.now() > deadline || demo.exitCode !== null)
       throw new Error(`${text} was not shown:\n${output.stdout}\n${output.stderr}`);
@@ -65,7 +65,7 @@ async function leftBehind(): Promise<{ named: number; listening: number[]; files
 }
 
 async function curl(line: string): Promise<unknown> {
-  const { stdout } = await run('/bin/sh', ['-c', line], { timeout: 60_000 });
+  const { stdout } = await run('/bin/sh', ['-c', line], { timeout: 240_000 });
   return JSON.parse(stdout) as unknown;
 }
 
@@ -136,7 +136,7 @@ describe('make demo', () => {
     await shown('Ctrl-C ends it all.');
     demo.kill('SIGKILL');
     await exited;
-    const deadline = Date.now() + 30_000;
+    const deadline = Date.now() + 200_000;
     let left = await leftBehind();
     while (left.listening.length + left.files.length > 0 && Date.now() < deadline) {
       await new Promise((resolve) => setTimeout(resolve, 100));

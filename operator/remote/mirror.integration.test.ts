@@ -90,7 +90,7 @@ interface EventItem {
     await client?.close();
     await cluster?.close();
     await rig?.close();
-  }, 60_000);
+  });
 
   async function post<T = unknown>(path: string, body: unknown): Promise<T> {
     return expectOk(await client.send<T>({ method: 'POST', path, body }));

@@ -108,7 +108,7 @@ const observed = (key: AgentKey): Promise<AgentObservation | null> =>
     await closeAll();
     await client?.close();
     await control?.close();
-  }, 60_000);
+  });
 
   storeContract('The Kubernetes store', async () => {
     let current = await open();

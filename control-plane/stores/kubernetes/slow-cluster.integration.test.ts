@@ -48,12 +48,12 @@ const CLOSE_MS = 12_000;
     while (!(await client.send({ method: 'GET', path })).ok) await sleep(50);
   }, 300_000);
 
-  afterEach(() => store.close(), 60_000);
+  afterEach(() => store.close());
 
   afterAll(async () => {
     await client?.close();
     await cluster?.close();
-  }, 60_000);
+  });
 
   async function post(path: string, body: unknown): Promise<void> {
     expectOk(await client.send({ method: 'POST', path, body }));
