@@ -38,9 +38,13 @@ interface Told {
   uid: string;
   reason: string;
   note: string;
+  /** When, in which Event, by which process, and the version told of last. */
+  how: string;
 }
 
 interface StoredEvent {
+  metadata?: { name: string; annotations?: Record<string, string> };
+  reportingInstance?: string;
   regarding: { kind: string; uid: string };
   reason: string;
   note: string;
@@ -61,11 +65,15 @@ export function historyOf(entries: readonly AuditEntry[]): History {
     steps: lives.flatMap((versions) =>
       versions.slice(1).map((after, index) => ({ before: versions[index]!, after })),
     ),
-    told: of('events').map(({ responseObject }) => {
-      const { regarding, reason, note } = responseObject as StoredEvent;
-      return { kind: regarding.kind, uid: regarding.uid, reason, note };
-    }),
+    told: of('events').map(toldIn),
   };
+}
+
+function toldIn({ responseObject, stageTimestamp, verb }: AuditEntry): Told {
+  const { regarding, reason, note, metadata, reportingInstance } = responseObject as StoredEvent;
+  const occurrences = metadata?.annotations?.['platform.io/occurrences']?.split(' ') ?? [];
+  const how = `${stageTimestamp} ${verb} ${metadata?.name} by ${reportingInstance} of ${occurrences.at(-1)}`;
+  return { kind: regarding.kind, uid: regarding.uid, reason, note, how };
 }
 
 const versionOf = ({ responseObject, user, objectRef, stageTimestamp }: AuditEntry): Version => ({
@@ -109,7 +117,9 @@ export function toldTooOften(history: History): string[] {
   );
   return [...keyed].flatMap(([key, told]) => {
     const times = occurrences(history, told[0]!);
-    return told.length > times ? [`${key}: told ${told.length} times, happened ${times} times`] : [];
+    if (told.length <= times) return [];
+    const ways = told.map(({ how }) => `\n  ${how}`).join('');
+    return [`${key}: told ${told.length} times, happened ${times} times${ways}`];
   });
 }
 
