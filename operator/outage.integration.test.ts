@@ -30,7 +30,8 @@ const TEST_MS = 300_000;
 /** How long an API server is slow, or refuses writes: shorter than what makes anybody unready. */
 const SHORT_MS = 5_000;
 const ADMIN_KEY = 'admin';
-const SLOW = { lateMs: 2_000 };
+/** Twice that is a renewal of the Lease, to which the product gives five seconds: the rest is for a busy machine. */
+const SLOW = { lateMs: 1_000 };
 const AWAY = 'the API server is not heard: pods, unlabelledPods, observations, services';
 /** What each informer of an operator and a control plane asks for before it watches. */
 const LISTS = [
@@ -196,9 +197,10 @@ const ROUNDS: [string, Record<keyof Troubled['ways'], Choice | 'hang'>][] = [
       Object.values(ways).forEach(({ proxy }) => proxy.fail(() => SLOW));
       const made = makeAgents(parts.rig, [agent('slow')]);
       await sleep(SHORT_MS);
-      expect((await parts.operator.readiness())?.status).toBe(200);
-      expect(await leads(parts.operator)).toBe(true);
+      const seen = [(await parts.operator.readiness())?.status, await leads(parts.operator)];
+      // Whatever was seen: the next test is not about this.
       Object.values(ways).forEach((way) => way.heal());
+      expect(seen).toEqual([200, true]);
       await recover(parts, made, ['slow']);
     },
     TEST_MS,
