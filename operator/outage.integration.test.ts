@@ -137,13 +137,14 @@ const ROUNDS: [string, Record<keyof Troubled['ways'], Choice | 'hang'>][] = [
       await recover({ rig, operator, controlPlanes }, areAll({ rig, operator, controlPlanes }, names), [
         'unseen',
       ]);
-      // No watch went on: the list that a 410 asks for came in the place of each.
-      const lists = rig.audit
-        .all()
-        .slice(logged)
-        .filter(({ verb }) => verb === 'list')
-        .map(listed);
-      expect([...new Set(lists)].sort()).toEqual(LISTS);
+      // No watch went on: the list that a 410 asks for comes in the place of each, to each in its own time.
+      const lists = () => {
+        const since = rig.audit.all().slice(logged);
+        return [...new Set(since.filter(({ verb }) => verb === 'list').map(listed))].sort();
+      };
+      await until('a list of every informer', () => lists().length >= LISTS.length);
+      expect(lists()).toEqual(LISTS);
+      await rig.quiet();
       // An object that did not change costs no write.
       const after = await rig.observations();
       const named = (all: AgentObservation[]) => all.find(({ metadata }) => metadata.name === 'after-kill');
