@@ -175,7 +175,6 @@ function controlPlaneEnvironment({ controlPlaneUrl, ca }: InjectionSettings): En
  * manifest cannot refer to are left out.
  */
 function agentEnvNames(agent: Container): string {
-  if (agent.env === undefined && agent.envFrom === undefined) return ',';
   const names = (agent.env ?? []).map((variable) => variable.name);
   const usable = [...new Set(names)].filter((name) => /^[A-Za-z_][\w.-]*$/.test(name));
   const list = [...usable, ...((agent.envFrom ?? []).length > 0 ? ['*'] : [])];

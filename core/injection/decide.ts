@@ -55,18 +55,9 @@ export function decide(pod: Pod, settings: InjectionSettings): Decision {
     };
   }
   const subject = subjectOf(uninject(pod), read.values, settings);
-  const refusals = refusalsOf(subject);
+  const refusals = RULES.flatMap((rule) => rule(subject) ?? []);
   if (refusals.length > 0) return { action: 'refuse', refusals };
   return { action: 'inject', plan: planOf(subject), warnings: unknownAnnotations(annotations) };
-}
-
-function refusalsOf(subject: Subject): Refusal[] {
-  const refusals: Refusal[] = [];
-  for (const rule of RULES) {
-    const refusal = rule(subject);
-    if (refusal !== null) refusals.push(refusal);
-  }
-  return refusals;
 }
 
 function subjectOf(pod: Pod, values: AnnotationValues, settings: InjectionSettings): Subject {

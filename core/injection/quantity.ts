@@ -19,21 +19,8 @@ const SUFFIXES: Readonly<Record<string, number>> = {
 
 const QUANTITY = /^(\d{1,15}(?:\.\d{0,9})?|\.\d{1,9})(?:([eE][+-]?\d{1,2})|([numkMGTPE]|[KMGTPE]i))?$/;
 
-/** An installation asks for the same few again and again, each several times a pod. */
-const known = new Map<string, number | null>();
-const MOST_KNOWN = 64;
-
 /** The number that a Kubernetes quantity such as `100m`, `1.5` or `192Mi` stands for; null when it is none, or negative. */
 export function parseQuantity(text: string): number | null {
-  let value = known.get(text);
-  if (value === undefined) {
-    value = readQuantity(text);
-    if (known.size < MOST_KNOWN) known.set(text, value);
-  }
-  return value;
-}
-
-function readQuantity(text: string): number | null {
   const match = QUANTITY.exec(text);
   if (!match) return null;
   const [, digits = '', exponent = '', suffix = ''] = match;

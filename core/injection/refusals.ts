@@ -60,16 +60,14 @@ const MODE_RANK = { off: 0, track: 1, enforce: 2 } as const;
 /** One row a reason. */
 export const RULES: readonly Rule[] = [
   ({ pod }) => {
-    const [os = 'linux', selected = 'linux'] = [
-      pod.spec.os?.name,
-      pod.spec.nodeSelector?.['kubernetes.io/os'],
+    const named: [string, string | undefined][] = [
+      ['spec.os.name', pod.spec.os?.name],
+      ['the node selector kubernetes.io/os', pod.spec.nodeSelector?.['kubernetes.io/os']],
     ];
-    if (os === 'linux' && selected === 'linux') return null;
-    const other = os === 'linux' ? ['the node selector kubernetes.io/os', selected] : ['spec.os.name', os];
-    return refusal(
-      'os-not-linux',
-      `the sidecar is a Linux image, and ${other[0]} is ${shown(other[1] ?? '')}`,
-    );
+    const other = named.find(([, os]) => os !== undefined && os !== 'linux');
+    return other
+      ? refusal('os-not-linux', `the sidecar is a Linux image, and ${other[0]} is ${shown(other[1] ?? '')}`)
+      : null;
   },
 
   ({ pod }) =>
