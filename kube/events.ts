@@ -128,14 +128,14 @@ class Recorder implements EventRecorder {
     const name = nameOf(note, digestOf(note, series));
     const told = `${name} ${occurrence}`;
     if (this.#told.has(told)) return;
-    for (let attempt = 1; !(await this.#isTold(note, name, occurrence)); attempt += 1)
+    for (let attempt = 1; !(await this.#tryToTell(note, name, occurrence)); attempt += 1)
       if (attempt === ATTEMPTS) throw new Error(`Event ${name} comes and goes`);
     this.#told.add(told);
     forgetOldest(this.#told);
   }
 
   /** False: somebody else wrote the Event meanwhile, or it expired. */
-  async #isTold(note: EventNote, name: string, occurrence: string): Promise<boolean> {
+  async #tryToTell(note: EventNote, name: string, occurrence: string): Promise<boolean> {
     const { namespace } = note.regarding;
     const created = await this.#post(note, { name, namespace, annotations: { [OCCURRENCES]: occurrence } });
     if (created.ok) return true;

@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path';
 import { RELEASE } from '../e2e/product.ts';
 import { render } from '../testing/rendered-chart.ts';
 import { compareRights, grantedBy, type AccessObject, type Right } from '../testing/rights.ts';
+import { CANNOT_RUN } from './test-suites.ts';
 
 interface Unused {
   /** As it is printed. */
@@ -49,8 +50,6 @@ const UNUSED: readonly Unused[] = [
   },
 ];
 
-/** What test-all.mjs counts as skipped. */
-const CANNOT_RUN = 3;
 const CHART_NAME = 'agent-compliance';
 
 /** The suites install under two names; the chart is rendered under the one that is the chart's own. */

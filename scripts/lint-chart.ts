@@ -8,10 +8,9 @@ import { run } from '../e2e/cluster/run.ts';
 import { CHART_OPTIONS } from '../testing/chart-options.ts';
 import { clusterBinary } from '../testing/cluster-binary.ts';
 import { templateOf } from '../testing/rendered-chart.ts';
+import { CANNOT_RUN } from './test-suites.ts';
 
 const root = dirname(import.meta.dirname);
-/** What test-all.mjs counts as skipped. */
-const CANNOT_RUN = 3;
 /** For a build on a busy machine, with every module yet to be fetched. */
 const BUILD_MS = 20 * 60_000;
 

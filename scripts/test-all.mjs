@@ -6,7 +6,7 @@ import { cpus, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { startGroup } from './process-group.ts';
 import { endOf, failuresOf, readResult, Turns } from './test-output.ts';
-import { inOrder, suitesOf } from './test-suites.ts';
+import { CANNOT_RUN, inOrder, suitesOf } from './test-suites.ts';
 
 const root = dirname(import.meta.dirname);
 process.chdir(root);
@@ -21,8 +21,6 @@ const turns = new Turns((text) => process.stdout.write(text));
 const groups = new Set();
 let isStopped = false;
 
-/** Exit code of a script that means: this machine cannot have what it brings, and the reason is printed. */
-const CANNOT_RUN = 3;
 /** Characters of a suite's output that are kept for the end. */
 const MAX_KEPT = 100_000;
 const COLOURS = process.stdout.isTTY ? { FORCE_COLOR: '1' } : {};

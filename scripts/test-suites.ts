@@ -21,6 +21,9 @@ export interface Suite {
   wants?: readonly string[];
 }
 
+/** Exit code of a command that means: this machine cannot have what it brings, and the reason is printed. */
+export const CANNOT_RUN = 3;
+
 /**
  * How much runs at once. A check keeps one core busy; the unit tests, which compute nearly all the time, get everything; the
  * suites against real servers mostly wait, so two of those share the machine with more workers than it has cores.

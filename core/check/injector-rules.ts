@@ -190,13 +190,8 @@ function trustOutcome({ injector, trusted, release }: InstalledFacts): Outcome {
 
 /** What somebody else refuses tells nothing of the two that should. */
 function wrongTrialOutcome({ wrongTrial, guard, helm, release }: InstalledFacts): Outcome {
-  const isMeant = isMeantOff(helm) || isMeantWarn(guard);
-  if (
-    !isMeant &&
-    wrongTrial.known &&
-    wrongTrial.value.outcome === 'refused' &&
-    wrongTrial.value.by === 'other'
-  )
+  if (isMeantOff(helm) || isMeantWarn(guard)) return judged(wrongTrial, () => []);
+  if (wrongTrial.known && wrongTrial.value.outcome === 'refused' && wrongTrial.value.by === 'other')
     return {
       problems: [],
       unknown: [
@@ -204,7 +199,7 @@ function wrongTrialOutcome({ wrongTrial, guard, helm, release }: InstalledFacts)
       ],
     };
   return judged(wrongTrial, ({ outcome }) =>
-    outcome === 'refused' || isMeant
+    outcome === 'refused'
       ? []
       : [
           about(
