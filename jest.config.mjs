@@ -1,18 +1,30 @@
-// Three projects: unit (pure code and loopback sockets), integration (real OPA, API server, bundles, the demo) and
-// e2e (a whole cluster). `*.integration.test.ts` and everything under e2e/ say by their name where they belong.
+// Six projects. The name of a test file selects its project:
+//   *.test.ts              unit: pure code and loopback sockets
+//   *.integration.test.ts  real OPA, databases, client SDKs, bundles, the demo
+//   *.apiserver.test.ts    a real API server with etcd, without nodes
+//   *.realtime.test.ts     tests where real time has to pass; run alone (CONTRIBUTING.md lists the limits)
+//   e2e/*.test.ts          the product in one cluster that all of them share
+//   e2e/cluster, e2e/images  that cluster and its images themselves
 const common = {
   testEnvironment: 'node',
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '\\.ts$': ['<rootDir>/scripts/jest-transform.mjs', {}] },
   modulePathIgnorePatterns: ['<rootDir>/dist/'],
 };
+const NOT_OURS = ['/node_modules/', '<rootDir>/dist/', '<rootDir>/testing/planted/'];
+const named = (kind) => ({
+  ...common,
+  displayName: kind,
+  testMatch: [`<rootDir>/**/*.${kind}.test.ts`],
+  testPathIgnorePatterns: [...NOT_OURS, '<rootDir>/e2e/'],
+});
 
 /** @type {import('jest').Config} */
 export default {
-  // Far more than any test needs: a busy machine must not decide.
+  // Ends a test that hangs; no test depends on it.
   testTimeout: 300_000,
+  // No more busy processes than cores, and memory for no more than two workers.
   maxWorkers: 2,
-  testSequencer: '<rootDir>/scripts/jest-sequencer.ts',
   // Modules of a test file stay in a worker's memory after it (V8 keeps contexts that ran ES modules). At a gigabyte or
   // more the worker takes longer to end than the half second that Jest gives it, and Jest then warns of a leak in the tests.
   workerIdleMemoryLimit: '400MB',
@@ -22,19 +34,21 @@ export default {
       displayName: 'unit',
       testMatch: ['<rootDir>/**/*.test.ts'],
       testPathIgnorePatterns: [
-        '/node_modules/',
-        '<rootDir>/dist/',
+        ...NOT_OURS,
         '<rootDir>/e2e/',
-        '\\.integration\\.test\\.ts$',
-        '<rootDir>/testing/planted/',
+        '\\.(integration|apiserver|realtime)\\.test\\.ts$',
       ],
     },
+    named('integration'),
+    named('apiserver'),
+    named('realtime'),
     {
       ...common,
-      displayName: 'integration',
-      testMatch: ['<rootDir>/**/*.integration.test.ts'],
-      testPathIgnorePatterns: ['/node_modules/', '<rootDir>/dist/', '<rootDir>/e2e/'],
+      displayName: 'e2e',
+      testMatch: ['<rootDir>/e2e/*.test.ts'],
+      globalSetup: '<rootDir>/e2e/share-cluster.ts',
+      globalTeardown: '<rootDir>/e2e/close-cluster.ts',
     },
-    { ...common, displayName: 'e2e', testMatch: ['<rootDir>/e2e/**/*.test.ts'] },
+    { ...common, displayName: 'cluster', testMatch: ['<rootDir>/e2e/{cluster,images}/*.test.ts'] },
   ],
 };

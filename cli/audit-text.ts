@@ -12,6 +12,7 @@ export function auditText(result: AuditResult, sidecar: string | null, paint: Pa
     heading(result, sidecar, paint),
     ...result.packs.map((pack) => packText(pack, result, paint)),
     pendingText(result, sidecar, paint),
+    uncountedText(result, paint),
     suppressionText(result.suppressions, paint),
     listText('declared, not checked', result.declaredNotChecked, paint),
     listText(
@@ -70,7 +71,7 @@ function verdictText(verdict: Verdict, paint: Paint): string {
   const { rule, passed } = verdict;
   const mark = passed ? paint(TIER_STYLE[verdict.earned], `[${verdict.earned}]`) : paint('red', '[ ]');
   const start = `  ${mark} ${rule.id.padEnd(ID_WIDTH)}  ${rule.severity.padEnd(SEVERITY_WIDTH)}  `;
-  if (passed) return `${start}${paint('dim', rule.passesWhen)}\n`;
+  if (passed) return `${start}${paint('dim', rule.passesWhen)}${originText(verdict)}\n`;
   const indent = ' '.repeat(6);
   return [
     `${start}${rule.message}\n`,
@@ -79,14 +80,30 @@ function verdictText(verdict: Verdict, paint: Paint): string {
   ].join('');
 }
 
-/** How a proof is told to the sidecar that was asked. */
-function pendingText({ pendingProofs }: AuditResult, sidecar: string | null, paint: Paint): string {
+function originText({ earned, origin }: Verdict & { passed: true }): string {
+  return earned === 'X' ? `  proof: ${origin ?? 'no origin'}` : '';
+}
+
+function uncountedText({ uncountedProofs }: AuditResult, paint: Paint): string {
+  if (uncountedProofs.length === 0) return '';
+  const hint =
+    '  the sidecar accepts proofs of the control plane alone; --accept-local-proofs counts these too\n';
+  return listText('local proofs, not counted', uncountedProofs, paint) + hint;
+}
+
+/** How a proof is submitted: to the sidecar, or where only the control plane's count, there. */
+function pendingText(result: AuditResult, sidecar: string | null, paint: Paint): string {
+  const { agentName, pendingProofs, proofWrites } = result;
   const [first] = pendingProofs;
   if (first === undefined || sidecar === null) return '';
   const body = `{"verifiedBy": "<who>", "method": "<what was tested and seen>"}`;
+  const route =
+    proofWrites === 'control-plane'
+      ? `<control plane>/api/v1/agents/${printable(agentName)}/proof/rule/${first} -H 'x-admin-key: <key>'`
+      : `${sidecar}/proof/rule/${first}`;
   return [
     listText('pending proofs', pendingProofs, paint),
-    `  once tested: curl -X POST ${sidecar}/proof/rule/${first} -H 'content-type: application/json' -d '${body}'\n`,
+    `  once tested: curl -X POST ${route} -H 'content-type: application/json' -d '${body}'\n`,
   ].join('');
 }
 

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { freePorts } from '../examples/demo/free-ports.ts';
+import { RULE_IDS } from '../core/audit/rules.ts';
 import { COMMAND_BUNDLE, runBuiltCommand, type Ended } from '../testing/built-command.ts';
 import { ProcessRig, type RunningPart } from '../testing/process-rig.ts';
 
@@ -88,6 +89,33 @@ test('checks, observations and proofs each raise the proved score when they are 
   const removed = await fetch(`${sidecar.controlUrl}/proof/rule/SEC-LLM-08`, { method: 'DELETE' });
   expect(removed.status).toBe(204);
   expect(await scores()).toMatchObject({ provedScore: 20, pendingProofCount: 7 });
+});
+
+test('27 proofs that the agent posts to its own sidecar count nothing where the control plane alone writes them', async () => {
+  const [agentPort = 0] = await freePorts(1);
+  await rig.startAgent(agentPort, MANIFEST, { OPENAI_API_KEY: 'any' });
+  const injected = await rig.startSidecar(agentPort, MANIFEST, { PROOF_WRITES: 'control-plane' });
+  const provedScore = async (...options: string[]): Promise<unknown> =>
+    (
+      JSON.parse((await audit('--url', injected.controlUrl, '--json', ...options)).output) as {
+        provedScore: number;
+      }
+    ).provedScore;
+  expect(await provedScore()).toBe(10);
+  for (const ruleId of RULE_IDS) {
+    const response = await fetch(`${injected.controlUrl}/proof/rule/${ruleId}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ verifiedBy: 'auditor@example.com', method: 'reviewed' }),
+    });
+    expect([response.status, ((await response.json()) as { detail: string }).detail]).toEqual([
+      403,
+      expect.stringContaining(`POST /api/v1/agents/compliant/proof/rule/${ruleId} `),
+    ]);
+  }
+  const listed = await fetch(`${injected.controlUrl}/proof`);
+  expect([listed.headers.get('x-platform-proof-writes'), await listed.json()]).toEqual(['control-plane', []]);
+  expect(await provedScore('--accept-local-proofs')).toBe(10);
 });
 
 test('the report of a build goes to a file, and a score that is too low fails the build', async () => {

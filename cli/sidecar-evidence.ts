@@ -1,10 +1,18 @@
 import type { Evidence } from '../core/audit/earned.ts';
-import { parseAuditPage, parseProofList, parseReady } from '../core/audit/parse-evidence.ts';
-import { httpAnswer } from '../probe/http-answer.ts';
+import {
+  parseAuditPage,
+  parseProofList,
+  parseProofWrites,
+  parseReady,
+} from '../core/audit/parse-evidence.ts';
+import { PROOF_WRITES_HEADER, type ProofRecord, type ProofWrites } from '../core/proof/proof.ts';
+import { exchange, type Exchange } from '../probe/http-exchange.ts';
 
 /** What a sidecar said of its agent, or why it could not be asked and what to do. */
 export type AskedSidecar =
   { ok: true; agentName: string; evidence: Evidence } | { ok: false; reason: string; advice: string };
+
+type Headers = (Exchange & { answered: true })['headers'];
 
 /** A report probes for five seconds, whatever hangs. */
 const TIMEOUT_MS = 15_000;
@@ -28,20 +36,37 @@ class Refusal extends Error {
   }
 }
 
-/** Asks the sidecar at `base`, with `/platform` at its end or without, for checks, audit ring and proofs. Never rejects. */
-export async function askSidecar(base: URL): Promise<AskedSidecar> {
+/**
+ * Requests checks, audit ring and proofs from the sidecar at `base`, with `/platform` at its end or without.
+ * `acceptLocal`: local proofs count in any case. Never rejects.
+ */
+export async function askSidecar(base: URL, acceptLocal: boolean): Promise<AskedSidecar> {
   try {
     const [ready, guardrails, proofs] = await Promise.all([
       askFor(base, '/health/ready', parseReady),
       observedGuardrails(base),
-      askFor(base, '/proof', parseProofList),
+      askFor(base, '/proof', parseProofs),
     ]);
-    const evidence = { checks: ready.checks, guardrailsObserved: guardrails, proofs };
+    const evidence = {
+      checks: ready.checks,
+      guardrailsObserved: guardrails,
+      proofs: proofs.records,
+      trust: { writes: proofs.writes, acceptLocal },
+    };
     return { ok: true, agentName: ready.agentName, evidence };
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     return { ok: false, reason: `${shownUrl(base)} ${error.message}`, advice: error.advice };
   }
+}
+
+function parseProofs(
+  value: unknown,
+  headers: Headers,
+): { records: ProofRecord[]; writes: ProofWrites } | null {
+  const records = parseProofList(value);
+  const writes = parseProofWrites([headers[PROOF_WRITES_HEADER.toLowerCase()]].flat()[0]);
+  return records === null || writes === null ? null : { records, writes };
 }
 
 /** The whole ring, page by page: it may have a hundred thousand entries. */
@@ -57,13 +82,17 @@ async function observedGuardrails(base: URL): Promise<Set<string>> {
   }
 }
 
-async function askFor<T>(base: URL, path: string, parse: (value: unknown) => T | null): Promise<T> {
-  const answer = await httpAnswer(new URL(`${base.pathname.replace(/\/+$/, '')}${path}`, base), {
+async function askFor<T>(
+  base: URL,
+  path: string,
+  parse: (value: unknown, headers: Headers) => T | null,
+): Promise<T> {
+  const answer = await exchange(new URL(`${base.pathname.replace(/\/+$/, '')}${path}`, base), {
     timeoutMs: TIMEOUT_MS,
     maxBytes: MAX_BYTES,
   });
   if (!answer.answered) throw new Refusal(`cannot be asked: ${answer.reason}`, 'reach');
-  const { status, body } = answer;
+  const { status, body, headers } = answer;
   const route = `GET ${path.replace(/\?.*/, '')}`;
   if (status === 403) throw new Refusal(`answers ${route} with 403`, 'local');
   // Readiness is told with 503 when it is bad.
@@ -72,7 +101,7 @@ async function askFor<T>(base: URL, path: string, parse: (value: unknown) => T |
   if (body === null)
     throw new Refusal(`does not finish its answer to ${route} (${MAX_BYTES >> 20} MiB at most)`, 'reach');
   if (body.length === 0) throw new Refusal(`answers ${route} without a body`, 'local');
-  const value = parse(jsonOf(body));
+  const value = parse(jsonOf(body), headers);
   if (value === null) throw new Refusal(`does not answer ${route} as a sidecar does`, 'other');
   return value;
 }

@@ -13,6 +13,7 @@ const DEFAULTS = {
   RATE_LIMIT_SECONDS: 10,
   REMOTE_NAMESPACE: 'platform-remote',
   cluster: null,
+  sidecarImages: null,
   tls: null,
 };
 
@@ -50,6 +51,7 @@ test('every variable is read', () => {
       RATE_LIMIT_SECONDS: 0,
       REMOTE_NAMESPACE: 'outside',
       cluster: { kubeconfig: '/home/me/.kube/config' },
+      sidecarImages: null,
       tls: { certFile: '/tls/tls.crt', keyFile: '/tls/tls.key' },
     },
   });
@@ -65,6 +67,12 @@ test.each([
   ['outside, with a kubeconfig that nobody asked for', { KUBECONFIG: '/k' }, 'sqlite', null],
 ])('the store %s', (_, env, store, cluster) => {
   expect(readConfig(env)).toEqual({ ok: true, config: { ...DEFAULTS, STORE: store, cluster } });
+});
+
+test('the images of the sidecar', () => {
+  const env = { SIDECAR_REPOSITORY: 'r/sidecar', SIDECAR_ALLOWED_IMAGES: 'm/sidecar:7,m/sidecar:8' };
+  const sidecarImages = { repository: 'r/sidecar', allowed: ['m/sidecar:7', 'm/sidecar:8'] };
+  expect(readConfig(env)).toEqual({ ok: true, config: { ...DEFAULTS, sidecarImages } });
 });
 
 test('the Kubernetes store needs a cluster', () => {

@@ -15,7 +15,9 @@ import {
   type EnvProblem,
   type Summaries,
 } from '../runtime/env.ts';
+import { imageList, optionalImage } from '../runtime/injection-config.ts';
 import { isDnsLabel } from '../core/injection/names.ts';
+import type { SidecarImages } from '../core/injection/true-sidecar.ts';
 
 export type StoreKind = 'kubernetes' | 'sqlite';
 
@@ -54,6 +56,8 @@ export const CONTROL_PLANE_FIELDS = {
   DATABASE_URL,
   RATE_LIMIT_SECONDS: integer({ min: 0, max: 3600, default: 10 }),
   REMOTE_NAMESPACE: dnsLabel('platform-remote'),
+  SIDECAR_REPOSITORY: optionalImage,
+  SIDECAR_ALLOWED_IMAGES: imageList,
   TLS_CERT_FILE: optionalText,
   TLS_KEY_FILE: optionalText,
   // Set by the kubelet in every container.
@@ -74,6 +78,9 @@ export const CONTROL_PLANE_SUMMARIES: Summaries<typeof CONTROL_PLANE_FIELDS> = {
   DATABASE_URL: 'Kept for the PostgreSQL store; setting it stops the start.',
   RATE_LIMIT_SECONDS: 'The least time between two accepted heartbeats of one instance; 0: no limit.',
   REMOTE_NAMESPACE: 'Namespace of registered agents, and of their AgentObservations.',
+  SIDECAR_REPOSITORY:
+    'Image repository of the sidecar. Only a pod whose sidecar has an image from it, in any version, reports for an agent. Unset: any image.',
+  SIDECAR_ALLOWED_IMAGES: 'Other images that such a sidecar may have, as full references.',
   TLS_CERT_FILE:
     'Certificate (PEM, with its chain); with TLS_KEY_FILE the API speaks HTTPS. Changed files are taken over within ten seconds.',
   TLS_KEY_FILE: 'The key of TLS_CERT_FILE; neither is taken alone.',
@@ -105,6 +112,8 @@ export type ControlPlaneConfig = Pick<
    * by the pod's own ServiceAccount where `kubeconfig` is null. null: there is none.
    */
   cluster: { kubeconfig: string | null } | null;
+  /** Images of the sidecar whose pods may report; null: any. */
+  sidecarImages: SidecarImages | null;
   tls: { certFile: string; keyFile: string } | null;
 };
 
@@ -120,6 +129,8 @@ export function readConfig(env: Environment): ConfigResult<ControlPlaneConfig> {
     TLS_KEY_FILE: keyFile,
     KUBERNETES_SERVICE_HOST: apiServer,
     KUBECONFIG: kubeconfig,
+    SIDECAR_REPOSITORY: repository,
+    SIDECAR_ALLOWED_IMAGES: allowed,
     ...fields
   } = result.config;
   const STORE = store ?? (apiServer === null ? 'sqlite' : 'kubernetes');
@@ -129,6 +140,7 @@ export function readConfig(env: Environment): ConfigResult<ControlPlaneConfig> {
       ...fields,
       STORE,
       cluster: apiServer !== null || STORE === 'kubernetes' ? { kubeconfig } : null,
+      sidecarImages: repository === null ? null : { repository, allowed },
       tls: certFile === null || keyFile === null ? null : { certFile, keyFile },
     },
   };

@@ -6,6 +6,7 @@ import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { RULE_IDS } from '../core/audit/rules.ts';
 import type { Heartbeat } from '../core/heartbeat/heartbeat.ts';
+import type { ProofRecord } from '../core/proof/proof.ts';
 import { listen, type Listener } from '../runtime/http-listener.ts';
 import { silentLogger } from '../runtime/logger.ts';
 import { createMetrics } from '../runtime/metrics.ts';
@@ -31,6 +32,7 @@ const CONFIG: ControlPlaneConfig = {
   RATE_LIMIT_SECONDS: 10,
   REMOTE_NAMESPACE: 'platform-remote',
   cluster: null,
+  sidecarImages: null,
   tls: null,
 };
 
@@ -482,6 +484,7 @@ describe('a heartbeat', () => {
     const answer = await push(apiKey, aHeartbeat({ intervalSeconds: 5 }));
     const proof = {
       ruleId: 'MEM-01',
+      origin: 'control-plane' as const,
       verifiedBy: 'qa',
       method: 'looked',
       verifiedAt: '2026-03-01T10:00:00.000Z',
@@ -500,7 +503,7 @@ describe('a heartbeat', () => {
     expect((await push(apiKey, { ...next, seq: 3 })).status).toBe(204);
   });
 
-  test('brings the proofs of its sender', async () => {
+  test('brings the local proofs of its sender', async () => {
     const { apiKey } = await registered();
     const proof = {
       ruleId: 'MODEL-01',
@@ -509,8 +512,9 @@ describe('a heartbeat', () => {
       verifiedAt: '2026-02-28T10:00:00.000Z',
     };
     const answer = await push(apiKey, aHeartbeat({ proof: [proof] }));
-    expect(answer.body).toEqual({ proof: [proof], proofRevision: 1 });
-    expect((await admin('GET', '/agents/shop/proof')).body).toEqual([proof]);
+    const stored = { ...proof, origin: 'local' };
+    expect(answer.body).toEqual({ proof: [stored], proofRevision: 1 });
+    expect((await admin('GET', '/agents/shop/proof')).body).toEqual([stored]);
   });
 
   test('of 64 KiB is taken, one byte more is 413, compressed or not', async () => {
@@ -779,7 +783,12 @@ describe('proofs', () => {
   test('are stored, replaced, listed with their expiry and removed', async () => {
     await registered();
     const first = await admin('POST', rule, submission);
-    const record = { ruleId: 'SEC-LLM-04', ...submission, verifiedAt: '2026-03-01T10:00:00.000Z' };
+    const record = {
+      ruleId: 'SEC-LLM-04',
+      origin: 'control-plane' as const,
+      ...submission,
+      verifiedAt: '2026-03-01T10:00:00.000Z',
+    };
     expect(first).toMatchObject({ status: 201, body: record });
     expect(await admin('POST', rule, submission)).toMatchObject({ status: 201, body: record });
     expect((await admin('GET', '/agents/shop/proof')).body).toEqual([record]);
@@ -790,6 +799,40 @@ describe('proofs', () => {
     expect((await admin('DELETE', rule)).body).toEqual(
       problem(404, 'Not Found', 'shop has no proof of SEC-LLM-04'),
     );
+  });
+
+  test.each<[string, (record: ProofRecord) => Partial<Heartbeat>]>([
+    ['another text', (record) => ({ proof: [{ ...record, method: 'forged' }], proofRevision: 1 })],
+    [
+      'another text, as local',
+      (record) => ({ proof: [{ ...record, origin: 'local', method: 'forged' }], proofRevision: 1 }),
+    ],
+    ['an empty list', () => ({ proof: [], proofRevision: 1 })],
+    ['a revision and no list', () => ({ proofRevision: 1 })],
+    ['no revision', () => ({ proof: [], proofRevision: 0 })],
+  ])('of an admin are not changed by a heartbeat with %s', async (_title, forge) => {
+    const { apiKey } = await registered();
+    const { body: record } = (await admin('POST', rule, submission)) as { body: ProofRecord };
+    clock.advance(60_000);
+    const later = { ...record, verifiedAt: '2026-03-01T10:00:59.000Z' };
+    const answer = await push(apiKey, aHeartbeat(forge(later)));
+    expect(answer.body).toEqual({ proof: [record], proofRevision: 1 });
+    expect((await admin('GET', '/agents/shop/proof')).body).toEqual([record]);
+  });
+
+  test('that an admin removed are not restored by a heartbeat, only by an admin', async () => {
+    const { apiKey } = await registered();
+    const { body: record } = (await admin('POST', rule, submission)) as { body: ProofRecord };
+    expect((await admin('DELETE', rule)).status).toBe(204);
+    for (const [index, origin] of (['local', 'control-plane'] as const).entries()) {
+      clock.advance(60_000);
+      const forged = { ...record, origin, verifiedAt: '2026-03-01T10:00:59.000Z' };
+      const answer = await push(apiKey, aHeartbeat({ seq: index + 1, proof: [forged], proofRevision: 2 }));
+      expect(answer.body).toEqual({ proof: [], proofRevision: 2 });
+    }
+    expect((await admin('GET', '/agents/shop/proof')).body).toEqual([]);
+    expect(await admin('POST', rule, submission)).toMatchObject({ status: 201 });
+    expect((await admin('GET', '/agents/shop/proof')).body).toMatchObject([{ origin: 'control-plane' }]);
   });
 
   test('of an unknown rule are 400 with the valid ids', async () => {
@@ -805,6 +848,7 @@ describe('proofs', () => {
     ['an empty text', { ...submission, method: ' ' }, ['method']],
     ['2049 characters', { ...submission, method: 'x'.repeat(2049) }, ['method']],
     ['a past expiry', { ...submission, expiresAt: '2026-03-01T09:59:59Z' }, ['expiresAt']],
+    ['a date that does not exist', { ...submission, expiresAt: '2027-02-30T00:00:00Z' }, ['expiresAt']],
     ['an expiry that is no time', { ...submission, expiresAt: 'soon' }, ['expiresAt']],
     ['a body that is a list', [], ['']],
   ])('with %s are refused', async (_, body, paths) => {

@@ -152,11 +152,11 @@ test('SIGTERM ends it with exit code 0 at once, whatever connections are kept al
   const { agentId, apiKey } = await register(first.url);
   expect(await push(first.url, apiKey, 1)).toBe(204);
   const before = await agentsOf(first.url);
-  const began = performance.now();
+  // The server ends an idle connection after 120 s. A process that waits for that is killed first, and has no exit code.
+  const held = setTimeout(() => first.child.kill('SIGKILL'), 100_000);
   first.child.kill('SIGTERM');
   expect(await first.exit).toBe(0);
-  // A connection is kept alive for longer than a minute.
-  expect(performance.now() - began).toBeLessThan(50_000);
+  clearTimeout(held);
   const second = await serving(env);
   expect(await agentsOf(second.url)).toEqual(before);
   expect(before).toMatchObject([{ agentId, phase: 'Healthy' }]);

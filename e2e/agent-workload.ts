@@ -76,6 +76,7 @@ export function agentWorkload(options: AgentWorkload): KubeObject[] {
                 args: ['-e', SUPERVISOR],
                 env: [
                   { name: 'AGENT_PROFILE', value: 'compliant' },
+                  { name: 'AGENT_NAME', value: name },
                   { name: 'OPENAI_API_KEY', value: 'not-a-real-key' },
                   ...Object.entries(options.env ?? {}).map(([name, value]) => ({ name, value })),
                 ],

@@ -52,7 +52,7 @@ export function kubectlOf(cluster: Cluster, namespace: string): Kubectl {
  * Between two questions: a tenth of the time since the first one, within limits. Each starts a process, and what takes a
  * minute need not be seen to the quarter of a second.
  */
-const pauseMs = (sinceMs: number): number => Math.min(2_000, Math.max(250, sinceMs / 10));
+const pauseMs = (sinceMs: number): number => Math.min(2_000, Math.max(400, sinceMs / 10));
 
 /**
  * Asks until the answer passes; then returns it, and how long that took, in milliseconds.

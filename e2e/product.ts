@@ -13,28 +13,33 @@ export const HELM_MS = 330_000;
 export const HEARTBEAT_SECONDS = 10;
 /** The chart's default. */
 const INJECTORS = 2;
+const CRD = 'agentobservations.platform.io';
+/** The chart's default for agents outside the cluster. */
+const REMOTE_NAMESPACE = 'platform-remote';
 export const ADMIN_KEY = 'an-admin-key-for-this-suite-only';
 
-/**
- * Takes the release and a namespace of agents away, and ends the cluster. One of our own is thrown away whole: only of another
- * one anything has to be taken away first.
- */
+/** Deletes the namespaces of a suite. The release stays for the next suite, unless the cluster belongs to someone else. */
 export async function leave(cluster: Cluster, ...namespaces: string[]): Promise<void> {
   try {
-    if (cluster.audit !== null) return;
-    const uninstall = ['uninstall', RELEASE, '--ignore-not-found', '--wait', '--timeout', HELM_TIMEOUT];
-    await cluster.exec(['helm', '-n', SYSTEM_NAMESPACE, ...uninstall], { timeoutMs: HELM_MS });
-    await cluster.exec([
-      'kubectl',
-      'delete',
-      'namespace',
-      ...namespaces,
-      '--ignore-not-found',
-      '--wait=false',
-    ]);
+    const remove = ['kubectl', 'delete', 'namespace', ...namespaces, '--ignore-not-found', '--wait=false'];
+    await cluster.exec(remove);
+    if (cluster.audit === null) await uninstallProduct(cluster);
   } finally {
     await cluster.close();
   }
+}
+
+/** Removes the release and what an uninstallation keeps, for a suite that begins without them. */
+export async function uninstallProduct(cluster: Cluster): Promise<void> {
+  const uninstall = ['uninstall', RELEASE, '--ignore-not-found', '--wait', '--timeout', HELM_TIMEOUT];
+  await cluster.exec(['helm', '-n', SYSTEM_NAMESPACE, ...uninstall], { timeoutMs: HELM_MS });
+  await removeKept(cluster);
+}
+
+/** Removes what an uninstallation keeps: it belongs to that release, and one of another name cannot take it over. */
+export async function removeKept(cluster: Cluster): Promise<void> {
+  const remove = ['kubectl', 'delete', `crd/${CRD}`, `namespace/${REMOTE_NAMESPACE}`, '--ignore-not-found'];
+  await cluster.exec(remove, { timeoutMs: HELM_MS });
 }
 
 /** Chart values that name the images the cluster can run. */

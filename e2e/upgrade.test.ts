@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { aHeartbeat } from '../testing/heartbeat.ts';
+import { IN_SOAK } from '../testing/real-time.ts';
 import { adminApi } from './admin-api.ts';
 import { watchAdmission, type AdmissionTally } from './admission-watch.ts';
 import { startCluster, type Cluster } from './cluster/cluster.ts';
@@ -18,7 +19,16 @@ import {
   type Observation,
 } from './kept-state.ts';
 import { eventually, kubectlOf, TEST_MS, type Kubectl, type KubeObject } from './kubectl.ts';
-import { CHART, HELM_MS, HELM_TIMEOUT, leave, RELEASE, SYSTEM_NAMESPACE, valuesFor } from './product.ts';
+import {
+  CHART,
+  HELM_MS,
+  HELM_TIMEOUT,
+  leave,
+  RELEASE,
+  SYSTEM_NAMESPACE,
+  uninstallProduct,
+  valuesFor,
+} from './product.ts';
 import {
   lingeringDeployment,
   podTemplate,
@@ -26,7 +36,6 @@ import {
   programsConfigMap,
   type PodObject,
 } from './program-pods.ts';
-import { startQuietClock, type QuietClock } from '../testing/quiet-clock.ts';
 
 jest.setTimeout(TEST_MS);
 
@@ -42,11 +51,10 @@ const NAMESPACE_OF: Record<string, string> = { [REMOTE]: 'platform-remote' };
 const SETTLED = ['Reporting', 'AgentReachable'];
 const PROOF = { ruleId: 'EVAL-01', verifiedBy: 'auditor@example.com', method: 'read the report' };
 /**
- * Heartbeats, of two a second, and pods, of three: none on a machine with time to spare, but a busy one may hear late that a
- * replica ended. Where all replicas end before a new one comes it is five and more. As many more as the machine is slow.
+ * Heartbeats, of two a second, and pods, of three a second, that may be rejected in a row. None was measured; five and more
+ * where all replicas end before a new one is ready.
  */
-const MOST_REFUSED_IN_A_ROW = 3;
-const mostRefusedInARow = (): number => Math.ceil(MOST_REFUSED_IN_A_ROW * clock.slowness());
+const MOST_REFUSED_IN_A_ROW = 4;
 /** A machine that has much else to do probes late, and shall restart nothing for it. */
 const PATIENT = {
   httpGet: { path: '/health', port: 'http' },
@@ -56,7 +64,6 @@ const PATIENT = {
 };
 
 let cluster: Cluster;
-let clock: QuietClock;
 let kubectl: Kubectl;
 let system: Kubectl;
 let installation: Installation;
@@ -77,11 +84,16 @@ async function helm(...args: string[]): Promise<void> {
   if (code !== 0) throw new Error(`${stderr}\n${await system.run('get', 'pods,events')}`);
 }
 
-const STEPS: readonly (readonly [what: string, version: string, step: () => Promise<void>])[] = [
+type Step = readonly [what: string, version: string, step: () => Promise<void>];
+const STEPS: readonly Step[] = [
   ['the upgrade to this chart', PRESENT, () => helm('upgrade', RELEASE, CHART, '-f', '-')],
   ['the rollback to 0.1.0', '0.1.0', () => helm('rollback', RELEASE, '1')],
   // With the values of 0.1.0 alone: those that came later are not even there.
-  ['the upgrade with --reuse-values', PRESENT, () => helm('upgrade', RELEASE, CHART, '--reuse-values')],
+  ...(IN_SOAK
+    ? ([
+        ['the upgrade with --reuse-values', PRESENT, () => helm('upgrade', RELEASE, CHART, '--reuse-values')],
+      ] satisfies Step[])
+    : []),
 ];
 
 interface Tally {
@@ -165,8 +177,8 @@ async function settled(agent: string): Promise<void> {
 }
 
 beforeAll(async () => {
-  clock = startQuietClock();
   cluster = await startCluster();
+  await uninstallProduct(cluster);
   kubectl = kubectlOf(cluster, NAMESPACE);
   system = kubectlOf(cluster, SYSTEM_NAMESPACE);
   installation = {
@@ -198,7 +210,6 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await clock.close();
   await leave(cluster, NAMESPACE);
 });
 
@@ -232,7 +243,7 @@ describe.each(STEPS)('%s', (what, version, step) => {
 
   test('admits pods that opt in all the while, and none without a sidecar', () => {
     const { refusals, mostRefusedInARow: mostRefused } = admission;
-    const isBounded = mostRefused <= mostRefusedInARow();
+    const isBounded = mostRefused <= MOST_REFUSED_IN_A_ROW;
     expect({ refusals, isBounded, bare: admission.bare }).toMatchObject({ isBounded: true, bare: 0 });
     expect(admission.admitted).toBeGreaterThan(10);
   });
@@ -263,7 +274,7 @@ describe.each(STEPS)('%s', (what, version, step) => {
   test('takes the heartbeats of the registered agent all the while, by the key that it has', async () => {
     const tally = await remoteTally();
     const { mostInARow, refusals } = tally;
-    expect({ refusals, isBounded: mostInARow <= mostRefusedInARow() }).toMatchObject({ isBounded: true });
+    expect({ refusals, isBounded: mostInARow <= MOST_REFUSED_IN_A_ROW }).toMatchObject({ isBounded: true });
     expect(tally.accepted).toBeGreaterThan(10);
     expect(refusals.filter((refusal) => /40[13]$/.test(refusal))).toEqual([]);
   });
@@ -308,12 +319,13 @@ describe('after all of it', () => {
     expect(JSON.parse(log.at(-1) ?? '')).toMatchObject({ failed: 0, failures: [] });
   });
 
-  test('the status has every field again that it had after the first upgrade', async () => {
-    const [wanted = []] = fieldsAfter;
-    expect(wanted).toContain('conditions');
-    const isWhole = (fields: string[]) => wanted.every((field) => fields.includes(field));
-    await eventually(`the fields ${wanted.join(', ')}`, statusFields, isWhole);
-  });
+  if (IN_SOAK)
+    test('the status has every field again that it had after the first upgrade', async () => {
+      const [wanted = []] = fieldsAfter;
+      expect(wanted).toContain('conditions');
+      const isWhole = (fields: string[]) => wanted.every((field) => fields.includes(field));
+      await eventually(`the fields ${wanted.join(', ')}`, statusFields, isWhole);
+    });
 
   test('registering again finds the agent', async () => {
     const body = { agentName: REMOTE, runtime: 'other' };

@@ -111,8 +111,14 @@ test('the chart has the version of the package', () => {
       'ServiceAccount agent-compliance-webhook',
       'ValidatingAdmissionPolicy agent-compliance-canary',
       'ValidatingAdmissionPolicy agent-compliance-guard',
+      'ValidatingAdmissionPolicy agent-compliance-guard-running',
+      'ValidatingAdmissionPolicy agent-compliance-operator-rights',
+      'ValidatingAdmissionPolicy agent-compliance-webhook-rights',
       'ValidatingAdmissionPolicyBinding agent-compliance-canary',
       'ValidatingAdmissionPolicyBinding agent-compliance-guard',
+      'ValidatingAdmissionPolicyBinding agent-compliance-guard-running',
+      'ValidatingAdmissionPolicyBinding agent-compliance-operator-rights',
+      'ValidatingAdmissionPolicyBinding agent-compliance-webhook-rights',
     ]);
     expect(
       objects.filter(({ metadata }) => metadata.labels['app.kubernetes.io/managed-by'] !== 'Helm'),
@@ -137,7 +143,7 @@ test('the chart has the version of the package', () => {
         );
     };
     const [one, two] = [await names('one'), await names('two')];
-    expect(one.length).toBe(42);
+    expect(one.length).toBe(48);
     expect(one.filter((name) => two.includes(name))).toEqual([]);
   });
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { whyNoControlPlane } from '../e2e/cluster/control.ts';
-import { CHART, template } from '../testing/rendered-chart.ts';
+import { CHART, render, template, type ChartObject } from '../testing/rendered-chart.ts';
 
 const DIGEST = `sha256:${'a'.repeat(64)}`;
 
@@ -17,6 +17,9 @@ const BY_SCHEMA: Refusal[] = [
   [['policy.engine=magic'], "'/policy/engine': value must be one of 'builtin', 'opa', 'none'"],
   [['policy.mode=block'], "'/policy/mode': value must be one of 'track', 'enforce', 'off'"],
   [['guard.action=maybe'], "'/guard/action': value must be one of 'deny', 'warn', 'off'"],
+  [['guard.alsoAllowed.env={A B}'], "'/guard/alsoAllowed/env/0'"],
+  [['guard.alsoAllowed.mounts={/etc/ssl}'], "'/guard/alsoAllowed/mounts/0'"],
+  [['guard.alsoAllowed.mounts={/run/../etc}'], "'/guard/alsoAllowed/mounts/0'"],
   [['sidecar.heartbeatSeconds=5'], "'/sidecar/heartbeatSeconds': minimum: got 5, want 10"],
   [['webhook.replicas=0'], "'/webhook/replicas': minimum: got 0, want 1"],
   [['webhook.replicas=21'], "'/webhook/replicas': maximum: got 21, want 20"],
@@ -79,6 +82,15 @@ const BY_CHECK: Refusal[] = [
     ['policy.engine=opa', 'policy.opa.image=registry:5000/opa'],
     'policy.opa.image: "registry:5000/opa" has neither tag nor digest',
   ],
+  ...['POLICY_*', 'PROXY_PORT', 'NODE_OPTIONS', 'NO*', 'LD_PRELOAD', 'OPENSSL_CONF', 'PLATFORM_SECRET_X'].map(
+    (name): Refusal => [[`guard.alsoAllowed.env={${name}}`], `guard.alsoAllowed.env: "${name}" would let`],
+  ),
+  ...['/var/run/secrets/platform.io', '/var/run/secrets/kubernetes.io/serviceaccount', '/run/secrets'].map(
+    (path): Refusal => [
+      [`guard.alsoAllowed.mounts={${path}}`],
+      `guard.alsoAllowed.mounts: "${path}" is or covers a mount of the sidecar`,
+    ],
+  ),
   [['policy.opa.image=docker run opa'], 'policy.opa.image: "docker run opa" is no image reference'],
   [
     ['adminKey.value=k', 'adminKey.existingSecret=s'],
@@ -244,3 +256,23 @@ function openPlaces(node: Schema | undefined, value: unknown, path: string, root
     openPlaces(own.properties?.[key], inside, `${path}/${key}`, root),
   );
 }
+
+describe('proofs of injected agents are written', () => {
+  interface Deployment extends ChartObject {
+    spec: { template: { spec: { containers: { env: { name: string; value?: string }[] }[] } } };
+  }
+  test.each<[string, string[]]>([
+    ['local', []],
+    ['control-plane', ['adminKey.value=a-key-of-sixteen-characters']],
+    ['control-plane', ['adminKey.generate=true']],
+    ['control-plane', ['adminKey.existingSecret=admin']],
+  ])('as %s with %j', async (expected, set) => {
+    const objects = await render<Deployment>(...set);
+    const deployments = objects.filter(({ kind }) => kind === 'Deployment');
+    const values = deployments
+      .flatMap(({ spec }) => spec.template.spec.containers.flatMap(({ env }) => env))
+      .flatMap(({ name, value }) => (name === 'PROOF_WRITES' ? [value] : []));
+    // The webhook injects by it, and the operator's canary expects it.
+    expect(values).toEqual([expected, expected]);
+  });
+});

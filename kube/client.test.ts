@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { createServer, type Server } from 'node:http';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { startFakeApiServer, type FakeApiServer } from '../testing/fake-api-server.ts';
+import { SteppingClock } from '../testing/stepping-clock.ts';
 import { createKubeClient, KubeError, type KubeClient } from './client.ts';
 import { createObject, deleteObject, getObject, listObjects } from './objects.ts';
 import { PODS } from './resources.ts';
@@ -146,6 +148,8 @@ describe('the client', () => {
   });
 });
 
+const addressOf = (server: Server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+
 describe('the connection', () => {
   let server: Server;
   let sockets: Set<Socket>;
@@ -174,8 +178,8 @@ describe('the connection', () => {
   function clientWith(
     credentials: () => Promise<{ headers: Record<string, string>; tls: object }>,
   ): KubeClient {
-    const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}/prefix/`;
-    return createKubeClient({ access: { server: address, namespace: null, credentials }, part: 'test' });
+    const access = { server: `${addressOf(server)}/prefix/`, namespace: null, credentials };
+    return createKubeClient({ access, part: 'test' });
   }
 
   test('is kept alive from request to request', async () => {
@@ -183,6 +187,40 @@ describe('the connection', () => {
     for (let index = 0; index < 20; index += 1) await getObject(client, PODS, KEY);
     // The pool opens a second one when an answer's end and the next request meet.
     expect(sockets.size).toBeLessThanOrEqual(2);
+    await client.close();
+  });
+
+  test('is not cut under a request when the pool seems dead: the request gets its response, watches resume', async () => {
+    const clock = new SteppingClock('2026-03-01T10:00:00.000Z');
+    const held: ServerResponse[] = [];
+    const first = new Set<Socket>();
+    server.removeAllListeners('request').on('request', (request, response) => {
+      // The server answers new connections only, as it does behind a load balancer that dropped its state.
+      if (request.url?.includes('watch')) response.writeHead(200).flushHeaders();
+      else if (request.url?.endsWith('/slow') || first.has(request.socket)) held.push(response);
+      else response.end('{}');
+    });
+    const credentials = async () => ({ headers: {}, tls: {} });
+    const access = { server: addressOf(server), namespace: null, credentials };
+    const client = createKubeClient({ access, part: 'test', clock });
+    const slow = client.send({ method: 'PATCH', path: '/slow', body: {}, timeoutMs: 300_000 });
+    const stream = await client.stream({ method: 'GET', path: '/watch' });
+    if (!stream.ok) throw new Error(stream.message);
+    while (held.length === 0) await delay(5);
+    for (const socket of sockets) first.add(socket);
+    server.on('connection', (socket) => void (held.length === 1 && first.add(socket)));
+    const ended = (async () => {
+      for await (const _chunk of stream.chunks);
+    })().then(
+      () => 'ended',
+      () => 'ended',
+    );
+    let isOver = false;
+    void ended.then(() => (isOver = true));
+    while (!isOver) await clock.pass(1_000);
+    const [response] = held;
+    response?.end('{"stored":true}');
+    expect(await slow).toEqual({ ok: true, status: 200, body: { stored: true } });
     await client.close();
   });
 

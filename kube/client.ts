@@ -1,8 +1,9 @@
 import type { Dispatcher } from 'undici';
+import type { Clock } from '../runtime/clock.ts';
 import type { ClusterAccess } from './cluster-access.ts';
+import { ConnectionHealth } from './connection-health.ts';
 import { createConnection, userAgentOf, type Connection } from './connection.ts';
 import { fenced, NotAllowed } from './fence.ts';
-import { Pulse } from './pulse.ts';
 
 export interface KubeRequest {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -37,7 +38,7 @@ export type KubeStream = { ok: true; chunks: AsyncIterable<Uint8Array> } | KubeF
 /** Requests to one API server. An answer is returned whatever its status; no answer throws a KubeError with status 0. */
 export interface KubeClient {
   send<T>(request: KubeRequest): Promise<KubeAnswer<T>>;
-  /** An answer without an end: a watch. It lasts until the server ends it, `signal` aborts or its connection is dead. */
+  /** A response without an end: a watch. It lasts until the server ends it, `signal` aborts or its connection is dead. */
   stream(request: KubeRequest): Promise<KubeStream>;
   close(): Promise<void>;
 }
@@ -50,6 +51,8 @@ export interface KubeClientOptions {
   mayWrite?: () => boolean;
   /** Called once per request. */
   observe?: RequestObserver;
+  /** For the health of the connections; default: the system's. */
+  clock?: Clock;
 }
 
 /** Where metrics hook in; `code`: the HTTP status, or `<error>`. */
@@ -80,24 +83,33 @@ const acceptOf = ({ only, query }: KubeRequest): string => {
 };
 /** A server that asks for more time than this is asked again all the same. */
 const LONGEST_RETRY_AFTER_MS = 30_000;
-/** How long an answer to a sign of life is waited for. */
-const SIGN_MS = 15_000;
+/** How long a probe waits for its response, so that a late one still shows that the server is slow and not unreachable. */
+const PROBE_MS = 15_000;
 
 export function createKubeClient(options: KubeClientOptions): KubeClient {
   const connection = createConnection(options.access);
-  const pulse = new Pulse({ ask: askForLife(connection, options.part), onDead: () => connection.cut() });
+  const streams = new Set<AbortController>();
+  const health = new ConnectionHealth({
+    probe: probeOf(connection, options.part),
+    // Watches alone are ended: they resume where they were. A request ends with its response or at its own limit.
+    onDead() {
+      connection.retire();
+      for (const stream of streams) stream.abort();
+    },
+    ...(options.clock && { clock: options.clock }),
+  });
   const exchange = exchangeOn(connection, options);
 
   async function ask(request: KubeRequest, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
     const response = await exchange(request, signal);
-    pulse.heard();
+    health.received();
     return response;
   }
 
   return {
     send: (request) =>
       guarded(request, async () => {
-        const isOver = pulse.begin();
+        const isOver = health.begin();
         try {
           const limit = AbortSignal.timeout(request.timeoutMs ?? DEFAULT_TIMEOUT_MS);
           const response = await ask(request, anySignal(limit, request.signal));
@@ -109,22 +121,31 @@ export function createKubeClient(options: KubeClientOptions): KubeClient {
       }),
     stream: (request) =>
       guarded(request, async () => {
-        const isOver = pulse.begin();
+        const isOver = health.begin();
         // The limit covers the head alone, so it is a timer that stops, not AbortSignal.timeout.
-        const limit = new AbortController();
-        const timer = setTimeout(() => limit.abort(), request.timeoutMs ?? DEFAULT_TIMEOUT_MS);
+        const ended = new AbortController();
+        streams.add(ended);
+        const timer = setTimeout(() => ended.abort(), request.timeoutMs ?? DEFAULT_TIMEOUT_MS);
+        let isOpen = false;
         try {
-          const response = await ask(request, anySignal(limit.signal, request.signal));
+          const response = await ask(request, anySignal(ended.signal, request.signal));
           if (response.statusCode !== 200) return failureOf(response, await response.body.text());
-          response.body.once('close', pulse.begin());
-          return { ok: true as const, chunks: heard(response.body, pulse) };
+          isOpen = true;
+          response.body.once('close', () => {
+            streams.delete(ended);
+            isOver();
+          });
+          return { ok: true as const, chunks: received(response.body, health) };
         } finally {
           clearTimeout(timer);
-          isOver();
+          if (!isOpen) {
+            streams.delete(ended);
+            isOver();
+          }
         }
       }),
     close: () => {
-      pulse.close();
+      health.close();
       return connection.close();
     },
   };
@@ -170,10 +191,10 @@ function exchangeOn(
   };
 }
 
-/** Any answer will do: everybody who is signed in may read the version, and a refusal comes from a living server too. */
-const askForLife =
+/** Any response will do: every authenticated account may read the version, and a live server also sends the refusal. */
+const probeOf =
   (connection: Connection, part: string) =>
-  async (which: 'used' | 'new'): Promise<void> => {
+  async (which: 'pooled' | 'new'): Promise<void> => {
     const { headers, dispatcher } = await (which === 'new' ? connection.another() : connection.current());
     try {
       const { body } = await dispatcher.request({
@@ -181,7 +202,7 @@ const askForLife =
         path: `${connection.prefix}/version`,
         method: 'GET',
         headers: { ...headers, 'user-agent': userAgentOf(part) },
-        signal: AbortSignal.timeout(SIGN_MS),
+        signal: AbortSignal.timeout(PROBE_MS),
       });
       await body.dump();
     } finally {
@@ -189,9 +210,12 @@ const askForLife =
     }
   };
 
-async function* heard(chunks: AsyncIterable<Uint8Array>, pulse: Pulse): AsyncGenerator<Uint8Array> {
+async function* received(
+  chunks: AsyncIterable<Uint8Array>,
+  health: ConnectionHealth,
+): AsyncGenerator<Uint8Array> {
   for await (const chunk of chunks) {
-    pulse.heard();
+    health.received();
     yield chunk;
   }
 }

@@ -3,7 +3,7 @@ import { Agent, type Dispatcher } from 'undici';
 import type { ClusterAccess, Credentials, TlsOptions } from './cluster-access.ts';
 import { VERSION } from '../runtime/version.ts';
 
-/** The way to one API server: one connection pool, exchanged only when the TLS material changes or its connections are dead. */
+/** One connection pool to one API server, replaced only when the TLS material changes or its connections are dead. */
 export interface Connection {
   origin: string;
   /** The path of a server address such as https://host/k8s/clusters/c-1; empty for most. */
@@ -13,8 +13,8 @@ export interface Connection {
   another(): Promise<{ headers: Record<string, string>; dispatcher: Dispatcher }>;
   /** The credentials are read again for the next request. */
   expire(): void;
-  /** Ends every connection, and with them what is under way on them. */
-  cut(): void;
+  /** New requests go to a new pool. Requests in flight on the old one are not cut: each ends with its response or at its limit. */
+  retire(): void;
   close(): Promise<void>;
 }
 
@@ -24,6 +24,8 @@ const CREDENTIALS_MS = 10_000;
 export function createConnection(access: ClusterAccess): Connection {
   const server = new URL(access.server);
   let pool: { id: string; agent: Agent } | null = null;
+  /** Pools that still have requests in flight. */
+  const retired = new Set<Agent>();
   /** The credentials that the pool was last compared with. */
   let seen: Credentials | null = null;
   let read: { at: number; credentials: Promise<Credentials> } | null = null;
@@ -37,6 +39,16 @@ export function createConnection(access: ClusterAccess): Connection {
     return read.credentials;
   }
 
+  function retire(): void {
+    if (pool === null) return;
+    const { agent } = pool;
+    retired.add(agent);
+    // `close` below destroys those that have not ended by then.
+    const ended = agent.close().catch(() => undefined);
+    void ended.then(() => retired.delete(agent));
+    pool = null;
+  }
+
   return {
     origin: server.origin,
     prefix: server.pathname.replace(/\/$/, ''),
@@ -45,8 +57,7 @@ export function createConnection(access: ClusterAccess): Connection {
       if (pool === null || seen !== fresh) {
         const id = identityOf(fresh.tls);
         if (pool?.id !== id) {
-          // The old pool ends by itself when its last watch does.
-          void pool?.agent.close();
+          retire();
           pool = { id, agent: createAgent(fresh.tls) };
         }
         seen = fresh;
@@ -58,12 +69,9 @@ export function createConnection(access: ClusterAccess): Connection {
       return { headers, dispatcher: createAgent(tls) };
     },
     expire: () => (read = null),
-    cut() {
-      void pool?.agent.destroy();
-      pool = null;
-    },
+    retire,
     close: async () => {
-      await pool?.agent.destroy();
+      await Promise.all([...retired, ...(pool ? [pool.agent] : [])].map((agent) => agent.destroy()));
     },
   };
 }

@@ -14,7 +14,7 @@ export interface InformerTiming {
 
 export const TIMING: InformerTiming = {
   watchMs: 4_500,
-  openMs: 8_000,
+  openMs: 15_000,
   lateMs: 2_000,
   freshMs: 15_000,
   backoff: { baseMs: 500, maxMs: 5_000 },

@@ -3,6 +3,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock } from '../runtime/clock.ts';
 import { silentLogger } from '../runtime/logger.ts';
 import { startFakeApiServer, type FakeApiServer } from '../testing/fake-api-server.ts';
+import { holdTimers } from '../testing/held-timers.ts';
+import { ManualClock } from '../testing/manual-clock.ts';
+import { aMoment } from '../testing/moment.ts';
 import { createKubeClient, type KubeClient } from './client.ts';
 import { createInformer, type Informer, type InformerOptions } from './informer.ts';
 import { PODS } from './resources.ts';
@@ -12,6 +15,8 @@ const PATH = '/api/v1/pods';
 const pod = (name: string, labels: Record<string, string> = {}) => ({
   metadata: { name, namespace: 'n', labels },
 });
+/** Longer than any test takes, in held time too. */
+const NEVER_MS = 3_600_000;
 const isList = (request: { url: URL }) => request.url.searchParams.has('limit');
 const isWatch = (request: { url: URL }) => request.url.searchParams.has('watch');
 
@@ -49,6 +54,16 @@ async function until(condition: () => boolean): Promise<void> {
   const end = performance.now() + 30_000;
   while (!condition()) {
     if (performance.now() > end) throw new Error(`not in half a minute; changes: ${changes.join(', ')}`);
+    await delay(5);
+  }
+}
+
+/** Advances held time with `pass` until the condition is true. */
+async function inTime(condition: () => boolean, pass: () => Promise<void>): Promise<void> {
+  const end = performance.now() + 30_000;
+  while (!condition()) {
+    if (performance.now() > end) throw new Error(`not in half a minute; changes: ${changes.join(', ')}`);
+    await pass();
     await delay(5);
   }
 }
@@ -180,21 +195,34 @@ describe('an informer', () => {
   });
 
   test('breaks off a watch that does not end in time, and misses nothing', async () => {
-    start({ timing: { watchMs: 500, lateMs: 150, backoff: { baseMs: 10, maxMs: 50 } } });
+    using timers = holdTimers();
+    const timing = { watchMs: 500, openMs: NEVER_MS, lateMs: 150, backoff: { baseMs: 10, maxMs: 50 } };
+    start({ timing });
     server.fail({ when: isWatch, answer: 'silent' });
-    await until(() => countOf(isWatch) >= 1);
+    await until(() => countOf(isWatch) === 1);
     server.put(PATH, pod('a'));
+    await aMoment();
+    await timers.pass(1_149);
+    await aMoment();
+    expect(countOf(isWatch)).toBe(1);
+    await inTime(
+      () => countOf(isWatch) === 2,
+      () => timers.pass(1),
+    );
     await until(() => changes.length === 1);
-    expect(countOf(isWatch)).toBeGreaterThanOrEqual(2);
     expect(countOf(isList)).toBe(1);
   });
 
   test('lists anew when every watch goes silent, so that it follows at least slowly', async () => {
     for (let index = 0; index < 6; index += 1) server.fail({ when: isWatch, answer: 'silent' });
-    start({ timing: { watchMs: 500, lateMs: 1, backoff: { baseMs: 1, maxMs: 2 } } });
+    using timers = holdTimers();
+    start({ timing: { watchMs: 500, openMs: NEVER_MS, lateMs: 1, backoff: { baseMs: 1, maxMs: 2 } } });
     await until(() => countOf(isWatch) >= 1);
     server.put(PATH, pod('a'));
-    await until(() => changes.length === 1);
+    await inTime(
+      () => changes.length === 1,
+      () => timers.pass(1_001),
+    );
     expect(countOf(isWatch)).toBeGreaterThanOrEqual(5);
     expect(countOf(isList)).toBe(2);
   });
@@ -222,13 +250,31 @@ describe('an informer', () => {
   });
 
   test('stays fresh while quiet watches end in time, and does not once they are open and silent', async () => {
-    start({ timing: { watchMs: 500, freshMs: 15_000 } });
-    await until(() => countOf(isWatch) >= 3);
+    using timers = holdTimers();
+    let nowMs = 0;
+    const clock = { ...systemClock, monotonicMs: () => nowMs };
+    const pass = (): Promise<void> => {
+      nowMs += 500;
+      return timers.pass(500);
+    };
+    start({ clock, timing: { watchMs: 500, openMs: NEVER_MS, freshMs: 15_000 } });
+    await inTime(
+      () => countOf(isWatch) >= 20,
+      // Held time advances only while a watch is open.
+      async () => {
+        if (server.watches().length > 0) await pass();
+      },
+    );
+    expect(nowMs).toBeGreaterThan(15_000);
     expect(informer.isFresh()).toBe(true);
     await informer.close();
     for (let index = 0; index < 100; index += 1) server.fail({ when: isWatch, answer: 'silent' });
-    start({ timing: { watchMs: 500, lateMs: 1, freshMs: 1_500, backoff: { baseMs: 1, maxMs: 2 } } });
-    await until(() => !informer.isFresh() && countOf(isWatch) >= 5);
+    const timing = { watchMs: 500, openMs: NEVER_MS, lateMs: 1, freshMs: 1_500 };
+    start({ clock, timing: { ...timing, backoff: { baseMs: 1, maxMs: 2 } } });
+    await informer.synced();
+    expect(informer.isFresh()).toBe(true);
+    const before = countOf(isWatch);
+    await inTime(() => !informer.isFresh() && countOf(isWatch) >= before + 5, pass);
   });
 
   test('says that it is forbidden until it is not, and does not fill the log with it', async () => {
@@ -248,10 +294,12 @@ describe('an informer', () => {
 
   test('waits as long as a throttling server asks', async () => {
     server.fail({ when: isList, answer: { status: 429, headers: { 'retry-after': '1' } } });
-    const began = performance.now();
-    start();
+    const clock = new ManualClock('2026-03-01T10:00:00Z');
+    start({ clock });
+    const rest = await clock.nextSleep();
+    expect([rest.ms, countOf(isList)]).toEqual([1_000, 1]);
+    rest.wake();
     await informer.synced();
-    expect(performance.now() - began).toBeGreaterThanOrEqual(990);
     expect(countOf(isList)).toBe(2);
   });
 
@@ -300,7 +348,7 @@ describe('an informer', () => {
     await until(() => server.watches().length === 1);
     await informer.close();
     await until(() => server.watches().length === 0);
-    await delay(150);
+    await aMoment();
     expect(countOf(isWatch)).toBe(1);
   });
 });

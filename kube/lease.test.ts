@@ -68,7 +68,8 @@ async function until(condition: () => boolean): Promise<void> {
   }
 }
 
-const spec = () => server.get(`${COLLECTION}/operator`)?.['spec'] as Record<string, unknown>;
+const stored = () => server.get(`${COLLECTION}/operator`)!;
+const spec = () => stored()?.['spec'] as Record<string, unknown>;
 
 describe('leader election', () => {
   test('makes a lease that is missing and holds it', async () => {
@@ -86,6 +87,26 @@ describe('leader election', () => {
     await pass(timing.retryMs);
     expect(spec()).toMatchObject({ acquireTime, renewTime: microTime(clock.now()) });
     expect(spec()['renewTime']).not.toBe(renewTime);
+  });
+
+  test('renews with one request', async () => {
+    candidate('a');
+    await until(() => leading.length === 1);
+    const before = server.requests.length;
+    await pass(3 * timing.retryMs);
+    expect(server.requests.slice(before).map(({ method }) => method)).toEqual(['PUT', 'PUT', 'PUT']);
+  });
+
+  test.each([
+    ['changed by something else', () => server.put(COLLECTION, { ...stored(), touched: true })],
+    ['deleted', () => server.remove(COLLECTION, 'operator')],
+  ])('keeps the lead when its Lease was %s', async (_what, change) => {
+    const a = candidate('a');
+    await until(() => leading.length === 1);
+    change();
+    await pass(3 * timing.retryMs);
+    expect([a.isLeader(), log]).toEqual([true, ['a begins']]);
+    expect(spec()['holderIdentity']).toBe('a');
   });
 
   test('takes the empty lease that an installation brings', async () => {

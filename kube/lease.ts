@@ -54,6 +54,8 @@ class Election implements LeaderElection {
   #renewedMs = -Infinity;
   /** The last look failed. */
   #isRefused = false;
+  /** The Lease as this process stored it last. Null: another may have written since, so it is read first. */
+  #held: Lease | null = null;
   /** The lease's last version, and when this clock saw it: the holder's own clock is never compared. */
   #seen: { version: string | undefined; atMs: number } | null = null;
 
@@ -136,10 +138,16 @@ class Election implements LeaderElection {
 
   async #ask(limit: AbortSignal): Promise<boolean> {
     const { client, lease, clock, identity } = this.#options;
+    const held = this.#held;
+    this.#held = null;
+    // A renewal is one request, as in client-go: half the load, and half the time on a slow API server.
+    if (held !== null && (await this.#put({ ...held, spec: this.#specFor(held.spec) }, limit))) return true;
     const current = await getObject(client, LEASES, lease, limit);
     if (!current) {
       const spec = this.#specFor(undefined);
-      return (await createObject(client, LEASES, { metadata: lease, spec })).outcome === 'created';
+      const made = await createObject(client, LEASES, { metadata: lease, spec });
+      if (made.outcome === 'created') this.#held = made.object;
+      return made.outcome === 'created';
     }
     const version = current.metadata.resourceVersion;
     if (this.#seen?.version !== version) this.#seen = { version, atMs: clock.monotonicMs() };
@@ -153,7 +161,7 @@ class Election implements LeaderElection {
     return await this.#put({ ...current, spec: this.#specFor(current.spec) }, limit);
   }
 
-  /** A replica that was faster has changed the version: 409. */
+  /** False: another replica has changed the Lease (409), or it was deleted (404). */
   async #put(lease: Lease, signal: AbortSignal): Promise<boolean> {
     const answer = await this.#options.client.send<Lease>({
       method: 'PUT',
@@ -161,9 +169,10 @@ class Election implements LeaderElection {
       body: lease,
       signal,
     });
-    if (!answer.ok && answer.status === 409) return false;
+    if (!answer.ok && [404, 409].includes(answer.status)) return false;
+    this.#held = expectOk(answer);
     this.#seen = {
-      version: expectOk(answer).metadata.resourceVersion,
+      version: this.#held.metadata.resourceVersion,
       atMs: this.#options.clock.monotonicMs(),
     };
     return true;

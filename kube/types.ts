@@ -39,11 +39,19 @@ export interface Container {
   image?: string;
   restartPolicy?: string;
   ports?: ContainerPort[];
+  env?: { name: string; value?: string }[];
+  volumeMounts?: { name: string }[];
+}
+
+interface Volume {
+  name: string;
+  projected?: { sources?: { serviceAccountToken?: { audience?: string } }[] };
 }
 
 export interface PodContainers {
   containers: Container[];
   initContainers?: Container[];
+  volumes?: Volume[];
 }
 
 export interface Pod extends KubeObject {

@@ -1,6 +1,6 @@
-import type { AgentReport, Facts, HttpAnswer, Reach } from '../core/facts/facts.ts';
+import type { Facts, HttpAnswer, Reach } from '../core/facts/facts.ts';
 import { listedTools } from '../core/facts/listed-tools.ts';
-import { parseHealthReport } from '../core/health/parse-health-report.ts';
+import { parseAgentReport, type ExpectedReport } from '../core/health/parse-agent-report.ts';
 import { parseUsageReport } from '../core/usage/parse-usage-report.ts';
 import type { AgentUsageReport } from '../core/usage/usage.ts';
 import { httpAnswer, type AnswerWithBody } from './http-answer.ts';
@@ -11,10 +11,22 @@ const MAX_REPORT_BYTES = 256 * 1024;
 const MAX_CAPABILITIES_BYTES = 64 * 1024;
 
 /** What the agent's own port says. */
-export type AgentFacts = Pick<Facts, 'agentReport' | 'upstream' | 'health' | 'capabilities'>;
+export type AgentFacts = Pick<
+  Facts,
+  'agentReport' | 'invalidReport' | 'upstream' | 'health' | 'capabilities'
+>;
+
+/** What the agent's report must match; `now`: this process's clock. */
+export interface ExpectedAgent extends Omit<ExpectedReport, 'at'> {
+  now: () => Date;
+}
 
 /** Asks the agent's port for everything that a report needs of it, in parallel. Never rejects. */
-export async function probeAgent(upstreamUrl: URL, signal?: AbortSignal): Promise<AgentFacts> {
+export async function probeAgent(
+  upstreamUrl: URL,
+  expected: ExpectedAgent,
+  signal?: AbortSignal,
+): Promise<AgentFacts> {
   const [connection, health, capabilities, report] = await Promise.all([
     tcpReach(hostOf(upstreamUrl), portOf(upstreamUrl), { signal }),
     httpAnswer(pathOn(upstreamUrl, '/health'), { signal }),
@@ -25,7 +37,7 @@ export async function probeAgent(upstreamUrl: URL, signal?: AbortSignal): Promis
     upstream: upstreamReach(connection, [health, capabilities, report]),
     health: withoutBody(health),
     capabilities: { ...withoutBody(capabilities), tools: listedTools(jsonOf(capabilities)) },
-    agentReport: reportOf(report),
+    ...reportOf(report, expected),
   };
 }
 
@@ -47,15 +59,30 @@ function upstreamReach(connection: Reach, answers: readonly HttpAnswer[]): Reach
   return { state: 'unreachable', reason: 'it accepts connections but answers no HTTP request' };
 }
 
-function reportOf(answer: AnswerWithBody): AgentReport | null {
-  const report = parseHealthReport(jsonOf(answer));
-  return report === null ? null : { checks: report.checks };
+type ReportFacts = Pick<Facts, 'agentReport' | 'invalidReport'>;
+
+function reportOf(answer: AnswerWithBody, { agentName, now }: ExpectedAgent): ReportFacts {
+  if (!isSuccess(answer)) return { agentReport: null, invalidReport: null };
+  if (answer.body === null) return invalidReport(`must be complete within 5 s and ${MAX_REPORT_BYTES} bytes`);
+  const value = jsonOf(answer);
+  if (value === undefined) return invalidReport('must be JSON');
+  const parsed = parseAgentReport(value, { agentName, at: now() });
+  return parsed.ok
+    ? { agentReport: { checks: parsed.report.checks }, invalidReport: null }
+    : { agentReport: null, invalidReport: parsed.invalid };
+}
+
+function invalidReport(reason: string): ReportFacts {
+  return { agentReport: null, invalidReport: { field: '', reason } };
+}
+
+function isSuccess(answer: AnswerWithBody): answer is AnswerWithBody & { answered: true } {
+  return answer.answered && answer.status >= 200 && answer.status <= 299;
 }
 
 /** The JSON of a 2xx answer; undefined when it is none. */
 function jsonOf(answer: AnswerWithBody): unknown {
-  if (!answer.answered || answer.body === null || answer.status < 200 || answer.status > 299)
-    return undefined;
+  if (!isSuccess(answer) || answer.body === null) return undefined;
   try {
     return JSON.parse(answer.body.toString('utf8')) as unknown;
   } catch {

@@ -9,7 +9,7 @@ import type { CheckCategory } from '../core/health/health.ts';
 import type { Manifest } from '../core/manifest/manifest.ts';
 import { referencesIn, secretVariable, type Reference } from '../core/manifest/references.ts';
 import type { ProofRecord } from '../core/proof/proof.ts';
-import { probeAgent, type AgentFacts } from './agent.ts';
+import { probeAgent, type AgentFacts, type ExpectedAgent } from './agent.ts';
 import { reachFacts } from './reach-facts.ts';
 import { foundSecrets, readableFiles, type Environment, type ReferenceSources } from './references.ts';
 
@@ -57,7 +57,7 @@ export async function gather(input: GatherInput): Promise<Facts> {
   const signal = input.signal === undefined ? limit : AbortSignal.any([limit, input.signal]);
   const references = referencesIn(input.manifest);
   const [agent, environment, reach, policy] = await Promise.all([
-    input.upstreamUrl === null ? NO_AGENT : probeAgent(input.upstreamUrl, signal),
+    input.upstreamUrl === null ? NO_AGENT : probeAgent(input.upstreamUrl, expectedOf(input), signal),
     environmentFacts(input.environment, references),
     reachFacts({ ...input, sources: sourcesOf(input), signal }),
     askPolicy(input.policy, signal),
@@ -77,7 +77,18 @@ export async function gather(input: GatherInput): Promise<Facts> {
   };
 }
 
-const NO_AGENT: AgentFacts = { agentReport: null, upstream: null, health: null, capabilities: null };
+const NO_AGENT: AgentFacts = {
+  agentReport: null,
+  invalidReport: null,
+  upstream: null,
+  health: null,
+  capabilities: null,
+};
+
+const expectedOf = ({ manifest, now }: GatherInput): ExpectedAgent => ({
+  agentName: manifest.metadata.name,
+  now,
+});
 
 async function environmentFacts(
   environment: AgentEnvironment,

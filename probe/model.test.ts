@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { until } from '../testing/proxy-rig.ts';
 import { TestServers } from '../testing/sockets.ts';
 import { modelReach } from './model.ts';
 import type { ReferenceSources } from './references.ts';
@@ -182,14 +183,15 @@ describe('modelReach', () => {
   });
 
   test('ends with its signal', async () => {
-    const { url } = await api(0);
+    const { url, seen } = await api(0);
     const stop = new AbortController();
     const asked = modelReach({
       model: model('openai'),
       sources: sources({ OPENAI_BASE_URL: url }),
       signal: stop.signal,
     });
-    setTimeout(() => stop.abort(), 50);
+    await until(() => seen.length === 1, 'the request');
+    stop.abort();
     expect((await asked).state).toBe('unreachable');
   });
 });

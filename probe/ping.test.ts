@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { createServer as createTcpServer, type Socket } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { createServer as createTlsServer } from 'node:tls';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { Reach } from '../core/facts/facts.ts';
 import { holdTimers } from '../testing/held-timers.ts';
+import { aMoment } from '../testing/moment.ts';
 import { until } from '../testing/proxy-rig.ts';
 import { TestServers } from '../testing/sockets.ts';
 import { issueAuthority, issueLeaf } from '../webhook/certificates/issue.ts';
@@ -22,7 +22,7 @@ async function ask(type: string, ...answer: (string | Buffer)[]): Promise<Reach>
   const say = async (socket: Socket): Promise<void> => {
     for (const part of answer) {
       socket.write(part);
-      await sleep(20);
+      await aMoment();
     }
   };
   const port = await servers.tcp((socket) => void socket.once('data', () => void say(socket)));

@@ -201,6 +201,7 @@ describe("the agent's port", () => {
     summary: { passed: 1, failed: 0, warnings: 0, skipped: 0 },
     checks: [{ id: 'env:KEY', category: 'env', status: 'pass', severity: 'error' }],
   };
+  const EXPECTED = { agentName: 'shop', now: () => new Date('2026-03-01T12:00:00.000Z') };
   const USAGE = {
     source: 'agent-sdk',
     windowStartedAt: '2026-03-01T12:00:00.000Z',
@@ -227,50 +228,62 @@ describe("the agent's port", () => {
         '/base/platform/usage': JSON.stringify(USAGE),
       }),
     );
-    expect(await probeAgent(url(port, '/base/?q=1'))).toEqual({
+    expect(await probeAgent(url(port, '/base/?q=1'), EXPECTED)).toEqual({
       upstream: reachable,
       health: is(200),
       capabilities: { answered: true, status: 200, latencyMs, tools: ['search'] },
       agentReport: { checks: REPORT.checks },
+      invalidReport: null,
     });
     expect(await probeAgentUsage(url(port, '/base/'))).toEqual(USAGE);
   });
 
   test('with nothing but an HTTP server', async () => {
     const port = await servers.http(agent({}));
-    expect(await probeAgent(url(port))).toEqual({
+    expect(await probeAgent(url(port), EXPECTED)).toEqual({
       upstream: reachable,
       health: is(404),
       capabilities: { answered: true, status: 404, latencyMs, tools: null },
       agentReport: null,
+      invalidReport: null,
     });
     expect(await probeAgentUsage(url(port))).toBeNull();
   });
 
-  test.each<[string, string]>([
-    ['HTML', '<!doctype html><title>Agent</title>'],
-    ['a catch-all answer', '{"status":"ok"}'],
-    ['broken JSON', '{"tools": ['],
-    ['nothing', ''],
-    ['a report of more than 256 KiB', JSON.stringify({ ...REPORT, padding: 'x'.repeat(256 * 1024) })],
-    ['deep nesting', '['.repeat(60_000)],
-  ])('that answers every path with %s has no report and no list of tools', async (_name, body) => {
-    const port = await servers.http((_request, response) => response.end(body));
-    const facts = await probeAgent(url(port));
-    expect([facts.agentReport, facts.capabilities]).toEqual([
-      null,
-      { answered: true, status: 200, latencyMs, tools: null },
-    ]);
-    expect(await probeAgentUsage(url(port))).toBeNull();
-  });
+  test.each<[string, string, string, string]>([
+    ['HTML', '<!doctype html><title>Agent</title>', '', 'must be JSON'],
+    ['a catch-all answer', '{"status":"ok"}', 'agentName', 'must be a string'],
+    ['broken JSON', '{"tools": [', '', 'must be JSON'],
+    ['nothing', '', '', 'must be JSON'],
+    [
+      'a report of more than 256 KiB',
+      JSON.stringify({ ...REPORT, padding: 'x'.repeat(256 * 1024) }),
+      '',
+      'must be complete within 5 s and 262144 bytes',
+    ],
+    ['deep nesting', '['.repeat(60_000), '', 'must be JSON'],
+  ])(
+    'that answers every path with %s has no report and no list of tools',
+    async (_name, body, field, reason) => {
+      const port = await servers.http((_request, response) => response.end(body));
+      const facts = await probeAgent(url(port), EXPECTED);
+      expect([facts.agentReport, facts.invalidReport, facts.capabilities]).toEqual([
+        null,
+        { field, reason },
+        { answered: true, status: 200, latencyMs, tools: null },
+      ]);
+      expect(await probeAgentUsage(url(port))).toBeNull();
+    },
+  );
 
   test('on which nobody listens', async () => {
     const none = { answered: false, reason: 'connection refused' };
-    expect(await probeAgent(url(await servers.closedPort()))).toEqual({
+    expect(await probeAgent(url(await servers.closedPort()), EXPECTED)).toEqual({
       upstream: { state: 'unreachable', reason: 'connection refused' },
       health: none,
       capabilities: { ...none, tools: null },
       agentReport: null,
+      invalidReport: null,
     });
   });
 
@@ -281,7 +294,7 @@ describe("the agent's port", () => {
       socket.resume().on('close', () => (went += 1));
     });
     const stop = new AbortController();
-    const probed = probeAgent(url(port), stop.signal);
+    const probed = probeAgent(url(port), EXPECTED, stop.signal);
     // Three questions wait; that somebody takes connections is known by then.
     await until(() => came === 4 && went === 1, 'the connections');
     stop.abort();

@@ -14,6 +14,21 @@ test.each<[string, unknown, unknown]>([
   ['proofs without a revision', { proof: [proof] }, {}],
   ['a revision without proofs', { proofRevision: 3 }, {}],
   [
+    'proofs with their origins, one of them not a valid origin',
+    {
+      proof: [
+        { ...proof, origin: 'local' },
+        { ...proof, origin: 'control-plane' },
+        { ...proof, origin: 'admin' },
+      ],
+      proofRevision: 2,
+    },
+    {
+      proof: [{ ...proof, origin: 'local' }, { ...proof, origin: 'control-plane' }, proof],
+      proofRevision: 2,
+    },
+  ],
+  [
     'a proof that is malformed beside a good one',
     { proof: [{ ...proof, method: 7 }, proof, null], proofRevision: 2 },
     { proof: [proof], proofRevision: 2 },

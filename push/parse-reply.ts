@@ -1,5 +1,5 @@
 import type { HeartbeatReply } from '../core/heartbeat/heartbeat.ts';
-import type { ProofRecord } from '../core/proof/proof.ts';
+import { PROOF_ORIGINS, type ProofRecord } from '../core/proof/proof.ts';
 
 /** There are 27 rules; a list far longer than that is not a proof list. */
 const MAX_PROOFS = 200;
@@ -42,10 +42,26 @@ function objectFrom(body: string): Json | null {
 
 function parseProof(value: unknown): ProofRecord | null {
   if (!isObject(value)) return null;
-  const { ruleId, verifiedBy, method, verifiedAt, expiresAt } = value as Record<keyof ProofRecord, unknown>;
+  const {
+    ruleId,
+    verifiedBy,
+    method,
+    verifiedAt,
+    expiresAt,
+    origin: sent,
+  } = value as Record<keyof ProofRecord, unknown>;
   if (!isText(ruleId) || !isText(verifiedBy) || !isText(method) || !isTime(verifiedAt)) return null;
   if (expiresAt !== undefined && !isTime(expiresAt)) return null;
-  return { ruleId, verifiedBy, method, verifiedAt, ...(expiresAt === undefined ? {} : { expiresAt }) };
+  // A control plane without origins sends none.
+  const origin = PROOF_ORIGINS.find((each) => each === sent);
+  return {
+    ruleId,
+    ...(origin === undefined ? {} : { origin }),
+    verifiedBy,
+    method,
+    verifiedAt,
+    ...(expiresAt === undefined ? {} : { expiresAt }),
+  };
 }
 
 const isObject = (value: unknown): value is Json =>

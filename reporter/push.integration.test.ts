@@ -6,10 +6,9 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Manifest } from '../core/manifest/manifest.ts';
-import { builtinClock } from '../push/clock.ts';
 import { TestServers } from '../testing/sockets.ts';
+import { SteppingClock } from '../testing/stepping-clock.ts';
 import { stopProcess } from '../testing/stop-process.ts';
-import { stopwatch } from '../testing/stopwatch.ts';
 import { createReporter, type Reporter, type ReporterOptions } from './index.ts';
 
 const CONTROL_PLANE = join(dirname(import.meta.dirname), 'dist/control-plane/main.js');
@@ -26,6 +25,8 @@ let port: number;
 let plane: ChildProcess | null;
 let reporters: Reporter[];
 let log: unknown[][];
+/** The clock of the reporters: their intervals, pauses and limits end when a test lets time pass. */
+let clock: SteppingClock;
 
 /** A control plane process on the same port and data as the one before. */
 async function startPlane(env: Record<string, string> = {}): Promise<void> {
@@ -60,10 +61,13 @@ beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'reporter-push-'));
   port = await new TestServers().closedPort();
   [plane, reporters, log] = [null, [], []];
+  // A key that the control plane has just issued is valid on this clock too.
+  clock = new SteppingClock(new Date().toISOString());
 });
 afterEach(async () => {
-  await Promise.all(reporters.map((each) => each.stop()));
+  // First, so that no last heartbeat is waited for.
   await killPlane();
+  await Promise.all(reporters.map((each) => each.stop()));
   await rm(folder, { recursive: true });
 });
 
@@ -71,9 +75,16 @@ async function until(condition: () => boolean | Promise<boolean>, withinMs = 100
   const deadline = Date.now() + withinMs;
   while (!(await condition())) {
     if (Date.now() > deadline) throw new Error(`did not come true: ${JSON.stringify(log)}`);
-    await sleep(20);
+    await sleep(5);
   }
 }
+
+/** The same while time passes for the reporters, a second at each look. */
+const untilLater = (condition: () => boolean | Promise<boolean>): Promise<void> =>
+  until(async () => {
+    await clock.pass(1_000);
+    return condition();
+  });
 
 const asAdmin = (path: string, init: RequestInit = {}): Promise<Response> =>
   fetch(`http://127.0.0.1:${port}/api/v1${path}`, {
@@ -100,6 +111,7 @@ function aReporter(key: string, options: Partial<ReporterOptions> = {}): Reporte
     manifest: MANIFEST,
     env: { PLATFORM_URL: `http://127.0.0.1:${port}`, PLATFORM_KEY: key, HEARTBEAT_SECONDS: '10' },
     logger: { warn: entry('warn'), info: entry('info'), debug: entry('debug') },
+    clock,
     ...options,
   });
   reporters.push(reporter);
@@ -135,11 +147,11 @@ describe('push mode before a real control plane', () => {
     const reporter = aReporter(key);
     reporter.recordUsage('gpt', 1, 0);
     reporter.start();
-    await until(() => messages('debug').includes('heartbeat fails again'));
+    await untilLater(() => messages('debug').includes('heartbeat fails again'));
     reporter.recordUsage('gpt', 10, 0);
     expect([messages('warn'), reporter.getUsage().totalTokens]).toEqual([['heartbeat fails'], 11]);
     await startPlane();
-    await until(() => messages('info').includes('heartbeats arrive again'));
+    await untilLater(() => messages('info').includes('heartbeats arrive again'));
     await reporter.stop();
     expect(await (await asAdmin('/agents')).json()).toMatchObject([{ agentName: 'shop', tokens: 11 }]);
     expect(reporter.getUsage().totalTokens).toBe(0);
@@ -151,15 +163,20 @@ describe('push mode before a real control plane', () => {
     await stopProcess(plane!.pid!);
     reporter.start();
     expect((await reporter.getReport())?.status).toBe('healthy');
-    const elapsed = stopwatch();
-    await reporter.stop();
-    expect(elapsed()).toBeLessThan(5_000);
+    let isStopped = false;
+    const stopping = reporter.stop().then(() => (isStopped = true));
+    // The last heartbeat has a second of the clock of the reporter; the control plane hangs before and after it.
+    await until(() => clock.left().includes(1_000));
+    await clock.pass(999);
+    expect(isStopped).toBe(false);
+    await clock.pass(1);
+    await stopping;
     plane?.kill('SIGCONT');
   });
 
   test('rate limit: what comes too early waits as long as it is told, and is no failure', async () => {
-    // Longer than a busy machine takes from one heartbeat to the next.
-    await startPlane({ RATE_LIMIT_SECONDS: '5' });
+    // No machine takes so long from one heartbeat to the next.
+    await startPlane({ RATE_LIMIT_SECONDS: '3600' });
     let tools: string[] = ['search'];
     const services = [{ name: 'gone', address: '127.0.0.1:9', critical: true }];
     let isCritical = false;
@@ -178,9 +195,17 @@ describe('push mode before a real control plane', () => {
     // A change of the status is told at once, which is too early.
     isCritical = true;
     tools = [];
-    await sleep(5);
+    await clock.pass(1_000);
     expect((await reporter.getReport())?.status).toBe('unhealthy');
-    await until(async () => (await stored('health'))?.['status'] === 'unhealthy');
+    await untilLater(() => messages('debug').includes('the control plane asks to wait'));
+    const [, , fields] = log.find(([level]) => level === 'debug')!;
+    const { retryAfterMs } = fields as { retryAfterMs: number };
+    await killPlane();
+    await startPlane();
+    await until(() => clock.left().some((ms) => ms > retryAfterMs / 2));
+    expect((await stored('health'))?.['status']).toBe('healthy');
+    await clock.pass(1.1 * retryAfterMs, 1.1 * retryAfterMs);
+    await untilLater(async () => (await stored('health'))?.['status'] === 'unhealthy');
     expect([messages('warn'), messages('debug')]).toEqual([[], ['the control plane asks to wait']]);
   });
 
@@ -188,8 +213,8 @@ describe('push mode before a real control plane', () => {
     await startPlane();
     const key = await register();
     const days21 = 21 * 24 * 3_600_000;
-    const clock = { ...builtinClock, now: () => new Date(Date.now() + days21) };
-    const reporter = aReporter(key, { clock });
+    const later = new SteppingClock(new Date(Date.now() + days21).toISOString());
+    const reporter = aReporter(key, { clock: later });
     reporter.start();
     await until(() => messages('info').includes('renews its key'));
     expect(messages('warn')).toEqual([]);
@@ -218,7 +243,7 @@ describe('push mode before a real control plane', () => {
     const reporter = aReporter(key);
     reporter.recordUsage('gpt', 5, 0);
     reporter.start();
-    await until(() => messages('debug').includes('heartbeat fails again'));
+    await untilLater(() => messages('debug').includes('heartbeat fails again'));
     expect(log.filter(([level]) => level === 'warn')).toEqual([
       ['warn', 'heartbeat fails', expect.objectContaining({ kind: 'refused', status: 401 })],
     ]);

@@ -1,9 +1,12 @@
 import { once } from 'node:events';
 import { Agent, get, type IncomingMessage, type RequestListener } from 'node:http';
 import { connect, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
 import { afterEach, expect, test } from '@jest/globals';
+import { stillness } from '../testing/moment.ts';
 import { ManualClock } from '../testing/manual-clock.ts';
 import { until } from '../testing/proxy-rig.ts';
+import { issueAuthority } from '../webhook/certificates/issue.ts';
 import { listen, type Listener } from './http-listener.ts';
 
 /** More than the buffers of a connection that nobody reads hold. */
@@ -71,6 +74,42 @@ test('a connection that waits for its next request does not hold the end, nor on
   agent.destroy();
   expect(text).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*late$/);
 });
+
+test.each(['HTTP', 'HTTPS'])(
+  'an unused connection of a client that connects in advance does not hold the end (%s)',
+  async (protocol) => {
+    clock = new ManualClock('2026-03-01T10:00:00Z');
+    const tls = protocol === 'HTTPS' ? await issueAuthority({ now: new Date(), days: 1 }) : undefined;
+    const handler: RequestListener = (_request, response) => response.end('ok');
+    listener = await listen({ handler, port: 0, host: '127.0.0.1', clock, ...(tls && { tls }) });
+    const to = { port: listener.port, host: '127.0.0.1', rejectUnauthorized: false };
+    const open = async () => {
+      const socket = tls ? connectTls(to) : connect(to);
+      await once(
+        socket.on('error', () => undefined),
+        tls ? 'secureConnect' : 'connect',
+      );
+      return socket;
+    };
+    let count = 0;
+    listener.server.on(tls ? 'secureConnection' : 'connection', () => (count += 1));
+    const [unused, begun] = [await open(), await open()];
+    client = begun;
+    await until(() => count === 2, 'the connections');
+    const closed = listener.close(GRACE_MS);
+    // Both may be about to send for a second; one does.
+    begun.write('GET / HTTP/1.1\r\nHost: a\r\n');
+    await stillness(() => (unused.closed ? 1 : 0));
+    expect(unused.closed).toBe(false);
+    clock.advance(1_000);
+    unused.resume();
+    await until(() => unused.closed, 'the end of the unused connection');
+    begun.write('\r\n');
+    const [chunk] = (await once(begun, 'data')) as [Buffer];
+    expect(chunk.toString()).toMatch(/^HTTP\/1\.1 200 OK/);
+    await closed;
+  },
+);
 
 test('what is not answered in the time that it has is cut', async () => {
   let hasCome = false;

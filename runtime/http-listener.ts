@@ -42,8 +42,10 @@ export async function listen(options: ListenOptions): Promise<Listener> {
   };
 }
 
-/** Looking for connections that became idle while a server stops. */
+/** Between two closings of idle connections while a server stops. */
 const IDLE_POLL_MS = 50;
+/** After this long without a byte of a request, a new connection counts as idle: its client may be about to send. */
+const UNUSED_MS = 1_000;
 
 /**
  * How this server, which does not listen yet, will end: it stops accepting, lets requests in flight finish for so many
@@ -53,9 +55,9 @@ export function endOf(
   server: Server | TlsServer,
   { clock = systemClock, onCut }: { clock?: Clock; onCut?: () => void },
 ): (graceMs: number) => Promise<void> {
-  closeOnlyWhatIsIdle(server);
+  const closeIdle = idleCloser(server, clock);
   return async (graceMs) => {
-    const idle = setInterval(() => server.closeIdleConnections(), IDLE_POLL_MS);
+    const idle = setInterval(closeIdle, IDLE_POLL_MS);
     const ended = new AbortController();
     const cut = (): void => {
       server.closeAllConnections();
@@ -72,19 +74,32 @@ export function endOf(
 }
 
 /**
- * Node takes a connection for idle as soon as its answer is known, though a slow client has not been sent all of it, and
- * looks so too when the server closes. While an answer is on its way no connection is closed; the next look is soon.
+ * Closes connections that are idle, in two respects other than Node.js does:
+ * - Node.js counts a connection as idle as soon as its response is known, although a slow client has not received all of it.
+ *   While a response is on its way no connection is closed; the next closing comes soon.
+ * - Node.js counts a connection as active until its first request is complete. Go's HTTP client opens connections in advance
+ *   and may never use them, so an API server would hold a stopping webhook for its whole grace period.
  */
-function closeOnlyWhatIsIdle(server: Server | TlsServer): void {
-  const sockets = new Set<Socket>();
+function idleCloser(server: Server | TlsServer, clock: Clock): () => void {
+  /** When each was opened, and the bytes that it had received then (of a TLS connection, the handshake). */
+  const sockets = new Map<Socket, { openedAtMs: number; bytes: number }>();
   server.on(server instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) => {
     // The same one again, where an upgrade is left alone.
     if (sockets.has(socket)) return;
-    sockets.add(socket);
+    sockets.set(socket, { openedAtMs: clock.monotonicMs(), bytes: socket.bytesRead });
     socket.once('close', () => sockets.delete(socket));
   });
   const closeIdle = server.closeIdleConnections.bind(server);
+  const closeUnused = (): void => {
+    for (const [socket, { openedAtMs, bytes }] of sockets)
+      if (socket.bytesRead === bytes && clock.monotonicMs() - openedAtMs >= UNUSED_MS) socket.destroy();
+  };
+  // Node.js calls it too, when the server closes.
   server.closeIdleConnections = () => {
-    if ([...sockets].every((socket) => socket.writableLength === 0)) closeIdle();
+    if ([...sockets.keys()].every((socket) => socket.writableLength === 0)) closeIdle();
+  };
+  return () => {
+    server.closeIdleConnections();
+    closeUnused();
   };
 }

@@ -34,7 +34,8 @@ export const optionalImage: EnvField<string | null> = {
   parse: (raw) => (raw === undefined ? { ok: true, value: null } : ANNOTATIONS.image.read(raw)),
 };
 
-const images: EnvField<string[]> = {
+/** Any number of image references. */
+export const imageList: EnvField<string[]> = {
   wanted: 'image references separated by commas, or unset',
   parse: (raw = '') => {
     const list = raw
@@ -51,13 +52,14 @@ export const INJECTION_FIELDS = {
   CONTROL_PLANE_PORT: port(8080),
   SIDECAR_IMAGE: image,
   SIDECAR_IMAGE_PULL_POLICY: oneOf(['Always', 'IfNotPresent', 'Never'], 'IfNotPresent'),
-  SIDECAR_ALLOWED_IMAGES: images,
+  SIDECAR_ALLOWED_IMAGES: imageList,
   SIDECAR_CPU_REQUEST: like(ANNOTATIONS.cpuRequest, '25m'),
   SIDECAR_CPU_LIMIT: like(ANNOTATIONS.cpuLimit, '1'),
   SIDECAR_MEMORY_REQUEST: like(ANNOTATIONS.memoryRequest, '96Mi'),
   SIDECAR_MEMORY_LIMIT: like(ANNOTATIONS.memoryLimit, '192Mi'),
   SIDECAR_LOG_LEVEL: like(ANNOTATIONS.logLevel, 'info'),
   HEARTBEAT_SECONDS: integer({ min: 10, max: 3600, default: 30 }),
+  PROOF_WRITES: oneOf(['local', 'control-plane'], 'local'),
   POLICY_ENGINE: oneOf(['builtin', 'opa', 'none'], 'builtin'),
   OPA_IMAGE: optionalImage,
   OPA_CPU_REQUEST: like(ANNOTATIONS.cpuRequest, '10m'),
@@ -80,6 +82,8 @@ export const INJECTION_SUMMARIES: Summaries<typeof INJECTION_FIELDS> = {
   SIDECAR_MEMORY_LIMIT: "The sidecar's memory limit; its JavaScript heap is half of it.",
   SIDECAR_LOG_LEVEL: 'How much the sidecar logs.',
   HEARTBEAT_SECONDS: "The sidecar's heartbeat interval.",
+  PROOF_WRITES:
+    'Where proofs of injected agents are written: local at their sidecars too, control-plane with the admin key alone.',
   POLICY_ENGINE:
     'What evaluates the rules of the manifests: injected sidecars themselves (builtin), an Open Policy Agent beside each (opa, which wants OPA_IMAGE), or nothing (none).',
   OPA_IMAGE: 'The image of Open Policy Agent, for POLICY_ENGINE opa.',
@@ -158,6 +162,7 @@ export function injectionSettings(config: InjectionConfig, namespace: string): O
     minimumMode: config.POLICY_MINIMUM_MODE,
     heartbeatSeconds: config.HEARTBEAT_SECONDS,
     controlPlaneUrl: `https://${config.CONTROL_PLANE_SERVICE}.${namespace}.svc:${config.CONTROL_PLANE_PORT}`,
+    proofWrites: config.PROOF_WRITES,
     version: VERSION,
   };
   const configHash = createHash('sha256').update(JSON.stringify(settings)).digest('hex').slice(0, 12);

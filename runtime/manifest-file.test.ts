@@ -4,7 +4,9 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, unlinkSync, wr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { holdTimers } from '../testing/held-timers.ts';
 import { manifestText } from '../testing/manifests/manifest-text.ts';
+import { aMoment } from '../testing/moment.ts';
 import {
   loadManifestFile,
   watchManifestFile,
@@ -15,8 +17,11 @@ import {
 let folder: string;
 let file: string;
 let stop: AbortController;
+/** Result of each read by the watch, oldest first. */
+let reads: LoadedManifest[];
 
 beforeEach(() => {
+  reads = [];
   folder = mkdtempSync(join(tmpdir(), 'manifest-file-'));
   file = join(folder, 'agent.yaml');
   stop = new AbortController();
@@ -89,16 +94,30 @@ async function watching(options: Partial<WatchOptions> = {}): Promise<LoadedMani
     onChange: (loaded) => told.push(loaded),
     signal: stop.signal,
     settleMs: 20,
+    load: async (path) => {
+      const loaded = await loadManifestFile(path);
+      reads.push(loaded);
+      return loaded;
+    },
     ...options,
   });
   return told;
 }
 
-async function until(condition: () => boolean): Promise<void> {
+/** Waits for the condition; `pass` advances held time between two looks. */
+async function until(condition: () => boolean, pass?: () => Promise<void>): Promise<void> {
   for (let waited = 0; !condition(); waited += 20) {
     if (waited > 30_000) throw new Error('waited 30 s in vain');
+    await pass?.();
     await delay(20);
   }
+}
+
+/** Waits until the watch has read the file once more and has handled the result. */
+async function readAgain(): Promise<void> {
+  const before = reads.length;
+  await until(() => reads.length > before);
+  await aMoment();
 }
 
 const versionsOf = (told: readonly LoadedManifest[]): string[] =>
@@ -163,7 +182,8 @@ describe('watchManifestFile', () => {
     writeFileSync(join(elsewhere, 'real.yaml'), versionText('1.0.0'));
     symlinkSync(join(elsewhere, 'real.yaml'), file);
     const told = await watching(POLL);
-    await delay(150);
+    // The start causes one read and the first poll another one. Later reads come from a poll.
+    await until(() => reads.length >= 2);
     writeFileSync(join(elsewhere, 'real.yaml'), versionText('1.0.1'));
     await until(() => told.length === 1);
     expect(versionsOf(told)).toEqual(['1.0.1']);
@@ -188,8 +208,12 @@ describe('watchManifestFile', () => {
     const told = await watching();
     writeFileSync(file, versionText('latest'));
     await until(() => told.length === 1);
-    writeFileSync(file, `${versionText('latest')}# saved again\n`);
-    await delay(300);
+    const again = join(folder, 'again.yaml');
+    writeFileSync(again, `${versionText('latest')}# saved again\n`);
+    await readAgain();
+    renameSync(again, file);
+    await readAgain();
+    expect(told).toHaveLength(1);
     writeFileSync(file, versionText('1.0.0'));
     await until(() => told.length === 2);
     expect(versionsOf(told)).toEqual(['metadata.version', '1.0.0']);
@@ -213,20 +237,29 @@ describe('watchManifestFile', () => {
   test('says nothing of a file that is only touched, nor of its neighbours', async () => {
     writeFileSync(file, versionText('1.0.0'));
     const told = await watching(POLL);
+    await until(() => reads.length >= 2);
     writeFileSync(file, versionText('1.0.0'));
+    await readAgain();
     writeFileSync(join(folder, 'other.yaml'), 'x');
-    await delay(400);
+    await readAgain();
     expect(told).toEqual([]);
   });
 
   test('does not tell of a half-written file', async () => {
     writeFileSync(file, versionText('1.0.0'));
-    const told = await watching({ settleMs: 200 });
+    using timers = holdTimers();
+    const told = await watching(EVENTS);
+    const settle = (): Promise<void> => timers.pass(20);
+    await until(() => reads.length >= 1, settle);
     writeFileSync(file, versionText('1.0.1').slice(0, 40));
-    await delay(250);
+    await until(() => !reads.at(-1)!.ok, settle);
+    // The second read, which would report the problem, finds the whole file.
     writeFileSync(file, versionText('1.0.1'));
-    await until(() => told.length > 0);
-    await delay(500);
+    await until(() => told.length > 0, settle);
+    // Reads that events or the second read may still cause.
+    await aMoment();
+    await settle();
+    await aMoment();
     expect(versionsOf(told)).toEqual(['1.0.1']);
   });
 
@@ -240,11 +273,14 @@ describe('watchManifestFile', () => {
   });
 
   test('ends with its signal', async () => {
+    using timers = holdTimers();
     writeFileSync(file, versionText('1.0.0'));
     const told = await watching(POLL);
     stop.abort();
     writeFileSync(file, versionText('1.0.1'));
-    await delay(300);
-    expect(told).toEqual([]);
+    await aMoment();
+    await timers.pass(60_000);
+    await aMoment();
+    expect([reads, told]).toEqual([[], []]);
   });
 });

@@ -86,6 +86,8 @@ export interface WatchOptions {
   pollMs?: number;
   /** Milliseconds of quiet before the file is read, since a save is several steps; default 100. */
   settleMs?: number;
+  /** Reads the file; default `loadManifestFile`. */
+  load?: (path: string) => Promise<LoadedManifest>;
 }
 
 /**
@@ -101,6 +103,7 @@ class ManifestWatch {
   readonly #path: string;
   readonly #options: WatchOptions;
   readonly #settleMs: number;
+  readonly #load: (path: string) => Promise<LoadedManifest>;
   #told: string;
   #signature = '';
   #watcher: FSWatcher | null = null;
@@ -111,6 +114,7 @@ class ManifestWatch {
     this.#path = path;
     this.#options = options;
     this.#settleMs = options.settleMs ?? 100;
+    this.#load = options.load ?? loadManifestFile;
     this.#told = fingerprint(options.current);
   }
 
@@ -166,7 +170,7 @@ class ManifestWatch {
 
   /** What looks bad may be half written: it is told only when it is the same after another quiet spell. */
   async #read(suspected = ''): Promise<void> {
-    const loaded = await loadManifestFile(this.#path);
+    const loaded = await this.#load(this.#path);
     const found = fingerprint(loaded);
     if (this.#options.signal.aborted || found === this.#told) return;
     if (!loaded.ok && found !== suspected) {

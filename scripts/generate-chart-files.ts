@@ -72,6 +72,8 @@ What it puts into the cluster, beside three Deployments with their Services, Ser
 
 - a MutatingWebhookConfiguration that asks about pods with \`platform.io/inject\`, and no others;
 - a ValidatingAdmissionPolicy, the guard, that refuses such a pod when it ends without the true sidecar;
+- a ValidatingAdmissionPolicy for the ServiceAccount of the operator and one for that of the webhook, which reduce their roles to
+  one annotation and to \`caBundle\` ([what a stolen token can do](../../docs/guide/operations.md#stolen-tokens));
 - the namespace \`platform-canary\`, with a policy that allows only dry-run pods in it, and a ServiceAccount that can create
   those and nothing else: the operator tries injection out with it every minute (\`canary.enabled\`);
 - the CustomResourceDefinition \`agentobservations.platform.io\`, which stays after \`helm uninstall\` (\`crds.keep\`);

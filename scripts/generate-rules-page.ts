@@ -1,3 +1,4 @@
+import { MAX_NOT_SHOWN_POINTS, STATIC_FLOOR } from '../core/gap/assess.ts';
 import { POINTS, SEVERITIES } from '../core/gap/finding.ts';
 import { barOf } from '../core/gap/grade.ts';
 import { GAP_RULES } from '../core/gap/rules.ts';
@@ -17,9 +18,11 @@ export function rulesReferencePage(): string {
 ## Gap
 
 The score begins at 100 and loses points for each issue, by its severity: ${points}.
-It does not go below 0, and each property counts once. Grades: ${grades}, F below.
+It does not go below 0, and each property counts once. With \`source: manifest-static\` the rows up to \`reporter.invalid\` leave at
+least ${STATIC_FLOOR}; the rows of guardrails and policy may lower the score further. Issues "declared, not shown" cost at most
+${MAX_NOT_SHOWN_POINTS} points together. Grades: ${grades}, F below.
 
-The rows \`model.apiKey\`, \`env:\`, \`service:\` and \`tool:\` need the agent's own report (\`source: agent-sdk\`). The rows of
+The rows \`model.apiKey\`, \`env:\`, \`service:\`, \`tool:\`, \`memory:\` and \`mcp:\` need the agent's own report (\`source: agent-sdk\`). The rows of
 guardrails need requests whose answers told behavior. The rows of \`policy\` need a policy engine.
 
 ${gapTable()}

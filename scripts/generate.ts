@@ -29,6 +29,11 @@ const GENERATED: Generated[] = [
   { file: 'helm/agent-compliance/files/defaults.yaml', content: chartDefaults },
   { file: 'helm/agent-compliance/README.md', content: chartPage },
   {
+    file: 'helm/agent-compliance/files/guard.yaml',
+    // Imported late: the sidecar's configuration needs the validator that a row above writes.
+    content: async () => (await import('./generate-guard-table.ts')).chartGuardTable(),
+  },
+  {
     file: 'docs/reference/cli.md',
     // Imported late, as the next ones: they need the validator that a row above writes.
     content: async () => (await import('./generate-cli-page.ts')).cliReferencePage(),

@@ -5,7 +5,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { startGroup } from './process-group.ts';
-import { endOf, failuresOf, readResult, Turns } from './test-output.ts';
+import { endOf, failuresOf, readResult, slowest, timesOf, Turns } from './test-output.ts';
 import { CANNOT_RUN, inOrder, suitesOf } from './test-suites.ts';
 
 const root = dirname(import.meta.dirname);
@@ -17,6 +17,9 @@ mkdirSync(E2E_RIGHTS);
 const total = { passed: 0, failed: 0, skipped: 0 };
 /** Name of each failed suite, and what it said last. */
 const failures = [];
+/** Of every suite, for the list of the slowest. */
+const times = [];
+const SLOWEST = 20;
 const turns = new Turns((text) => process.stdout.write(text));
 const groups = new Set();
 let isStopped = false;
@@ -60,6 +63,7 @@ async function runJest(suite, write) {
   // A file that cannot even be loaded has no failed test, yet it failed.
   const failed = Math.max(result.numFailedTests + result.numRuntimeErrorTestSuites, code === 0 ? 0 : 1);
   const skipped = result.numPendingTests + result.numTodoTests;
+  times.push(...timesOf(result, root));
   const said = failuresOf(result, root);
   count(
     suite.name,
@@ -125,8 +129,12 @@ for (const signal of ['SIGINT', 'SIGTERM'])
   });
 
 const only = process.argv.find((argument) => argument.startsWith('--only='))?.slice('--only='.length);
+const [startedAt, processorsAtStart] = [performance.now(), processorTimes()];
 await inOrder(suitesOf(only), runSuite, () => isStopped);
 rmSync(scratch, { recursive: true, force: true });
+if (times.length > 0) console.log(['', `-- slowest ${SLOWEST} tests`, ...slowest(times, SLOWEST)].join('\n'));
+const minutes = ((performance.now() - startedAt) / 60_000).toFixed(1);
+console.log(`\nall suites: ${minutes} min, machine ${busySince(processorsAtStart)} % busy`);
 for (const { name, said } of failures) console.log(['', `-- failed: ${name}`, ...said].join('\n'));
 if (isStopped) console.log('\nended by a signal before every suite had run');
 if (failures.length > 0) console.log(`\nfailed: ${failures.map(({ name }) => name).join(', ')}`);

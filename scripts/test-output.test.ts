@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { endOf, failuresOf, readResult, Turns, type JestResult } from './test-output.ts';
+import { endOf, failuresOf, readResult, slowest, timesOf, Turns, type JestResult } from './test-output.ts';
 
 test('the first prints at once, each other one in a piece when those before it have ended', () => {
   const shown: string[] = [];
@@ -47,6 +47,22 @@ describe('what failed', () => {
   });
   const assertion = (status: string, ...failureMessages: string[]) => ({
     ...{ ancestorTitles: ['a door', 'at night'], title: 'is shut', status, failureMessages },
+  });
+
+  test('the slowest tests are listed with their seconds, without those that did not run', () => {
+    const timed = (title: string, duration?: number | null) => ({
+      ...{ ancestorTitles: ['a door'], title, status: 'passed', failureMessages: [] },
+      ...(duration !== undefined && { duration }),
+    });
+    const assertionResults = [
+      timed('skipped', null),
+      timed('fast', 40),
+      timed('slow', 12_340),
+      timed('todo'),
+    ];
+    const times = timesOf(result([{ assertionResults }]), root);
+    expect(slowest(times, 1)).toEqual(['  12.3 s  core/a.test.ts › a door › slow']);
+    expect(slowest(times, 5)).toHaveLength(2);
   });
 
   test('is told with file, names, the message without code and stack, and its place', () => {

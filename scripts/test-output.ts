@@ -66,6 +66,8 @@ export interface JestResult {
       ancestorTitles: string[];
       title: string;
       status: string;
+      /** Milliseconds; null or absent where the test did not run. */
+      duration?: number | null;
       failureMessages: string[] | null;
     }[];
   }[];
@@ -106,6 +108,30 @@ export function failuresOf(result: JestResult, root: string): string[] {
     ]);
   });
 }
+
+/** A test and how long it took, in milliseconds. */
+export interface TimedTest {
+  name: string;
+  ms: number;
+}
+
+/** Every test of a Jest run that took time. */
+export function timesOf(result: JestResult, root: string): TimedTest[] {
+  return result.testResults.flatMap(({ name, assertionResults }) =>
+    assertionResults.flatMap(({ ancestorTitles, title, duration }) =>
+      typeof duration === 'number' && duration > 0
+        ? [{ name: [relative(root, name), ...ancestorTitles, title].join(' › '), ms: duration }]
+        : [],
+    ),
+  );
+}
+
+/** The slowest tests as lines, the slowest first: seconds, then the name. */
+export const slowest = (tests: readonly TimedTest[], count: number): string[] =>
+  tests
+    .toSorted((a, b) => b.ms - a.ms)
+    .slice(0, count)
+    .map(({ name, ms }) => `${(ms / 1_000).toFixed(1).padStart(6)} s  ${name}`);
 
 /** The end of what a process printed, as lines. */
 export const endOf = (output: string): string[] => indented(linesOf(output).slice(-OUTPUT_LINES));

@@ -90,8 +90,8 @@ test('a group brings along what it wants; one that there is not is refused', () 
     'cluster binaries',
     'images',
     'product in the cluster',
-    'rights',
     'cluster',
+    'permissions',
   ]);
   expect(() => suitesOf('units')).toThrow(
     '--only=units: must be one of check, build, integration, cluster, unit, e2e',

@@ -9,7 +9,7 @@ export interface Suite {
   jest?: readonly string[];
   /** Suites that must have ended, whatever they said, before this one starts; one that does not run is not waited for. */
   after?: readonly string[];
-  /** How much of CAPACITY it takes; default 1. */
+  /** Cores that it keeps busy, of CAPACITY; default 1. */
   load?: number;
   /** Left out, loudly, where no cluster can run. */
   needsCluster?: boolean;
@@ -25,27 +25,16 @@ export interface Suite {
 export const CANNOT_RUN = 3;
 
 /**
- * How much runs at once. A check keeps one core busy; the unit tests, which compute nearly all the time, get everything; the
- * suites against real servers mostly wait, so two of those share the machine with more workers than it has cores.
+ * Busy processes at the same time. A suite that keeps two cores busy (the unit tests; a cluster with its nodes) runs alone,
+ * and so does every test that needs real time.
  */
 export const CAPACITY = 2;
 
-/** Clusters at the same time; where there is one for all files, they install the same release into it. */
-const CLUSTERS = (process.env['E2E_KUBECONFIG'] ?? '') === '' ? 2 : 1;
-
-const jest = (project: string, ...flags: string[]) => [
-  'node',
-  '--experimental-vm-modules',
-  '--disable-warning=ExperimentalWarning',
-  'node_modules/jest/bin/jest.js',
-  '--selectProjects',
-  project,
-  ...flags,
-];
-const npm = (script: string) => ['npm', 'run', '--silent', script];
+const npm = (script: string, ...args: string[]) => ['npm', 'run', '--silent', script, ...args];
+const jest = (project: string, ...flags: string[]) => npm(`test:${project}`, '--', ...flags);
 
 export const SUITES: readonly Suite[] = [
-  // The longest check first: the others end beside it.
+  // The longest check first: the others end next to it.
   { name: 'lint', group: 'check', command: npm('lint') },
   { name: 'format', group: 'check', command: npm('format:check') },
   { name: 'types', group: 'check', command: npm('typecheck') },
@@ -54,7 +43,13 @@ export const SUITES: readonly Suite[] = [
   { name: 'generated files', group: 'check', command: npm('generate:check') },
   { name: 'build', group: 'build', command: npm('build') },
   { name: 'test servers', group: 'integration', command: ['scripts/debian-servers.sh'], maySkip: true },
-  { name: 'cluster binaries', group: 'cluster', command: ['e2e/cluster/build.sh'], needsCluster: true },
+  {
+    name: 'cluster binaries',
+    group: 'cluster',
+    command: ['e2e/cluster/build.sh'],
+    load: CAPACITY,
+    needsCluster: true,
+  },
   {
     name: 'images',
     group: 'cluster',
@@ -70,42 +65,59 @@ export const SUITES: readonly Suite[] = [
     after: ['cluster binaries'],
     maySkip: true,
   },
-  { name: 'unit', group: 'unit', jest: jest('unit', '--maxWorkers=3'), load: 2 },
-  // Each file has a cluster of its own, and waits half the time for it; a third one beside them starves the suite below.
+  { name: 'unit', group: 'unit', jest: jest('unit', '--maxWorkers=100%'), load: 2 },
+  {
+    name: 'integration',
+    group: 'integration',
+    jest: jest('integration'),
+    after: ['build', 'images', 'test servers'],
+    load: CAPACITY,
+    timeoutMinutes: 30,
+  },
+  // Mostly waits (about one core of two is busy), so another suite with one worker runs next to it.
   {
     name: 'product in the cluster',
     group: 'e2e',
-    jest: jest('e2e', `--maxWorkers=${CLUSTERS}`, '--testPathPatterns', 'e2e/[^/]+\\.test\\.ts$'),
+    jest: jest('e2e'),
     after: ['images', 'unit'],
     needsCluster: true,
-    timeoutMinutes: 30,
+    timeoutMinutes: 40,
     wants: ['cluster', 'build'],
   },
-  // What the product asked of the clusters of that suite.
+  // One worker, which is idle half of the time.
   {
-    name: 'rights',
+    name: 'API server',
+    group: 'integration',
+    jest: jest('apiserver'),
+    after: ['build', 'cluster binaries', 'unit'],
+    timeoutMinutes: 30,
+    wants: ['build', 'cluster'],
+  },
+  {
+    name: 'cluster',
+    group: 'e2e',
+    jest: jest('cluster'),
+    // One cluster at a time.
+    after: ['images', 'product in the cluster'],
+    needsCluster: true,
+  },
+  // Alone: nothing else may take processor time from these. Each worker is idle four fifths of the time.
+  {
+    name: 'real time',
+    group: 'integration',
+    jest: jest('realtime'),
+    after: ['build', 'cluster binaries'],
+    load: CAPACITY,
+    timeoutMinutes: 30,
+  },
+  // What the product requested from the cluster of that suite.
+  {
+    name: 'permissions',
     group: 'e2e',
     command: ['node', 'scripts/check-rights.ts'],
     after: ['product in the cluster'],
     needsCluster: true,
     maySkip: true,
-  },
-  // Behind the product where both want the machine: the limits there are those of people, on the clock.
-  {
-    name: 'integration',
-    group: 'integration',
-    jest: ['nice', '-n', '5', ...jest('integration', '--maxWorkers=3')],
-    after: ['build', 'images', 'test servers', 'unit'],
-    timeoutMinutes: 30,
-    wants: ['cluster'],
-  },
-  {
-    name: 'cluster',
-    group: 'e2e',
-    jest: jest('e2e', '--runInBand', '--testPathPatterns', 'e2e/(cluster|images)/'),
-    after: ['images', 'unit'],
-    needsCluster: true,
-    wants: ['cluster', 'build'],
   },
 ];
 

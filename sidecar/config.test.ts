@@ -37,6 +37,7 @@ test('an empty environment gives the defaults of the contract', () => {
       PLATFORM_TOKEN_FILE: null,
       PLATFORM_CA_FILE: null,
       HEARTBEAT_SECONDS: 30,
+      PROOF_WRITES: 'local',
     },
   });
 });
@@ -62,6 +63,7 @@ describe('a wrong value is refused and its variable named', () => {
     ['POLICY_TIMEOUT_MS', ['0', 'soon', '60001']],
     ['PLATFORM_URL', ['control-plane:8080', 'grpc://x']],
     ['HEARTBEAT_SECONDS', ['9', '3601', '30s']],
+    ['PROOF_WRITES', ['none', 'Local', 'control_plane']],
     ['LOG_LEVEL', ['verbose']],
     ['LOG_FORMAT', ['yaml']],
   ])('%s', (name, values) => {

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { isDnsLabel } from '../core/injection/names.ts';
+import type { ProofWrites } from '../core/proof/proof.ts';
 import {
   flag,
   integer,
@@ -54,6 +55,7 @@ export interface SidecarConfig {
   POLICY_TIMEOUT_MS: number;
   ANTHROPIC_API_KEY: Secret | null;
   PROOF_STORE_PATH: string | null;
+  PROOF_WRITES: ProofWrites;
   PLATFORM_SECRET_DIR: string | null;
   PLATFORM_URL: URL | null;
   PLATFORM_KEY: Secret | null;
@@ -130,6 +132,7 @@ export const SIDECAR_FIELDS = {
   POLICY_TIMEOUT_MS: integer({ min: 1, max: 60_000, default: 1000 }),
   ANTHROPIC_API_KEY: optionalSecret(),
   PROOF_STORE_PATH: optionalText,
+  PROOF_WRITES: oneOf(['local', 'control-plane'], 'local'),
   PLATFORM_SECRET_DIR: optionalText,
   PLATFORM_URL: optionalHttpUrl,
   PLATFORM_KEY: optionalHeaderSecret,
@@ -162,6 +165,8 @@ export const SIDECAR_SUMMARIES: Summaries<typeof SIDECAR_FIELDS> = {
   POLICY_TIMEOUT_MS: 'Milliseconds that POLICY_URL has to answer; after them the request passes unevaluated.',
   ANTHROPIC_API_KEY: 'The key for LLM analysis. Not used by this version.',
   PROOF_STORE_PATH: 'The file in which proofs outlive a restart. Unset: memory alone.',
+  PROOF_WRITES:
+    'Where proofs of this agent are written: local on CONTROL_PLANE_PORT, control-plane with the admin key alone. Set to control-plane by the injector when the chart has an admin key.',
   PLATFORM_SECRET_DIR:
     "Folder with one file per `$secret:` name, where the sidecar shares the agent's. Unset: variables PLATFORM_SECRET_<NAME>.",
   PLATFORM_URL: 'The control plane. Unset: no heartbeats.',

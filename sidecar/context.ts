@@ -12,6 +12,8 @@ import { CurrentManifest } from './manifest/current-manifest.ts';
 import { createDurations, type Durations } from './durations.ts';
 import { createEngine, type Engine } from './policy/create-engine.ts';
 import { PolicyDesk } from './policy/policy-desk.ts';
+import { LoadLimits } from './proxy/load-limits.ts';
+import { memoryLimit } from './proxy/memory-limit.ts';
 import { ProofStore } from './proofs/proof-store.ts';
 import { Assessor } from './report/assessor.ts';
 import { OthersToday } from './usage/others-today.ts';
@@ -27,6 +29,7 @@ export interface SidecarContext {
   instance: string;
   manifest: CurrentManifest;
   audit: AuditLog;
+  load: LoadLimits;
   proofs: ProofStore;
   assessor: Assessor;
   others: OthersToday;
@@ -57,12 +60,8 @@ export async function createContext({ config, env, logger, clock }: ContextInput
   // The proofs first: a manifest that is read is also watched.
   const proofs = await ProofStore.open(config.PROOF_STORE_PATH);
   const manifest = await CurrentManifest.load(config.MANIFEST_PATH, logger, stopping.signal);
-  const audit = new AuditLog({
-    capacity: config.AUDIT_RING_SIZE,
-    clock,
-    withQuery: config.AUDIT_QUERY,
-    chatPath: () => manifest.manifest.spec.api?.chatEndpoint?.path,
-  });
+  const load = new LoadLimits(memoryLimit());
+  const audit = createAudit(config, manifest, load, clock);
   const others = new OthersToday(clock);
   const metrics = createMetrics();
   const durations = createDurations(metrics);
@@ -83,8 +82,10 @@ export async function createContext({ config, env, logger, clock }: ContextInput
     podAgentName: config.AGENT_NAME,
     manifest,
     proofs,
+    proofWrites: config.PROOF_WRITES,
     ring: audit.ring,
     clock,
+    logger,
     signal: stopping.signal,
   });
   return {
@@ -95,6 +96,7 @@ export async function createContext({ config, env, logger, clock }: ContextInput
     instance: config.AGENT_NAME === null ? `${hostname()}:${config.PROXY_PORT}` : hostname(),
     manifest,
     audit,
+    load,
     proofs,
     assessor,
     others,
@@ -106,6 +108,23 @@ export async function createContext({ config, env, logger, clock }: ContextInput
     connectionsEndUntilMs: -Infinity,
     stopping,
   };
+}
+
+/** The audit ring, whose kept bytes count against the sidecar's memory limit. */
+function createAudit(
+  config: SidecarConfig,
+  manifest: CurrentManifest,
+  load: LoadLimits,
+  clock: Clock,
+): AuditLog {
+  return new AuditLog({
+    capacity: config.AUDIT_RING_SIZE,
+    clock,
+    withQuery: config.AUDIT_QUERY,
+    chatPath: () => manifest.manifest.spec.api?.chatEndpoint?.path,
+    keepForUsage: (bytes) => load.keepForUsage(bytes),
+    maxEventBytes: load.maxEventBytes,
+  });
 }
 
 /** Without it, every secret would look as if it alone were missing. */

@@ -42,7 +42,7 @@ beforeAll(async () => {
 afterAll(() => rig.close());
 
 const PROOF = { verifiedBy: 'k6', method: '429 after 100 requests' };
-const record = { ruleId: 'SEC-LLM-04', ...PROOF, verifiedAt: iso };
+const record = { ruleId: 'SEC-LLM-04', origin: 'local', ...PROOF, verifiedAt: iso };
 const check = expect.objectContaining({ id: text, category: text, status: text, severity: text });
 const issue = { severity: text, property: text, description: text, recommendation: text };
 const batch = (requestId: string): object => ({

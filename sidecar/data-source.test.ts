@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { clockAt } from '../testing/fixed-date.ts';
 import { GOOD_ANSWERS } from '../testing/hostile-answers.ts';
 import { manifestText, startSidecarRig, type SidecarRig } from '../testing/sidecar-rig.ts';
 
@@ -17,6 +18,7 @@ beforeEach(async () => {
     manifest: manifestText(SPEC),
     agent: { '/health': 200, '/capabilities': 200 },
     env: { OPENAI_API_KEY: 'k' },
+    clock: clockAt('2026-03-01T10:00:00.000Z'),
   });
 });
 afterEach(() => rig.close());
@@ -98,12 +100,67 @@ describe('the data source, decided on every request', () => {
   });
 });
 
+describe('a report that is not valid', () => {
+  const report = GOOD_ANSWERS['/platform/health'];
+  const show = async (body: object) => {
+    rig.agent.answers['/platform/health'] = body;
+    const ready = await rig.report<{ source: string; note?: string }>('/health/ready');
+    const gap = await rig.report<{ source: string; issues: { property: string; severity: string }[] }>(
+      '/gap',
+    );
+    const found = gap.issues.find(({ property }) => property === 'reporter.invalid');
+    return { sources: [ready.source, gap.source], note: ready.note, severity: found?.severity };
+  };
+
+  test.each<[object, string]>([
+    [{ ...report, agentName: 'other' }, 'agentName must be shop'],
+    [{ ...report, timestamp: '2026-03-01T09:57:59.999Z' }, 'timestamp must not be more than 120 s old'],
+    [{ ...report, timestamp: '2026-03-01T10:01:00.001Z' }, 'timestamp must not be more than 60 s ahead'],
+    [
+      { ...report, checks: [{ id: 'tool:pay', status: 'maybe' }] },
+      'checks[0].status must be one of pass, fail, skip',
+    ],
+    [{ status: 'healthy' }, 'agentName must be a string'],
+  ])('%j is an issue, a note, and leaves the report to the manifest', async (body, problem) => {
+    expect(await show(body)).toEqual({
+      sources: ['manifest-static', 'manifest-static'],
+      note: `GET /platform/health of the agent is not a valid report: ${problem}`,
+      severity: 'high',
+    });
+    expect(await show(report!)).toEqual({ sources: ['agent-sdk', 'agent-sdk'] });
+  });
+
+  test('costs 20 points', async () => {
+    const score = async (body: object): Promise<number> => {
+      rig.agent.answers['/platform/health'] = body;
+      return (await rig.report<{ score: number }>('/gap')).score;
+    };
+    expect(await score({ ...report, timestamp: 'now' })).toBe(75);
+  });
+
+  test('is warned of once, until it is valid and not valid again', async () => {
+    const lines = () =>
+      rig.log.flatMap(([level, message]) => (message.startsWith('agent report') ? [level] : []));
+    for (const body of [{}, { ...report, agentName: 1 }, {}]) await show(body);
+    expect(lines()).toEqual(['warn']);
+    expect(rig.log).toContainEqual([
+      'warn',
+      'agent report invalid',
+      { field: 'agentName', reason: 'must be a string' },
+    ]);
+    await show(report!);
+    await show({});
+    expect(lines()).toEqual(['warn', 'info', 'warn']);
+  });
+});
+
 test('an elapsed proof is restored, stays listed as expired and does not count', async () => {
   const path = join(rig.folder, 'proofs.json');
   const elapsed = {
     verifiedBy: 'ci',
     method: 'run',
     ruleId: 'EVAL-01',
+    origin: 'local',
     verifiedAt: '2025-01-01T00:00:00.000Z',
     expiresAt: '2025-02-01T00:00:00.000Z',
   };

@@ -1,5 +1,7 @@
 import { runProcess } from '../runtime/run-process.ts';
+import { collectBuffers } from './collect-buffers.ts';
 import { readConfig, SIDECAR_FIELDS } from './config.ts';
+import { memoryLimit } from './proxy/memory-limit.ts';
 import { renderPolicy } from './render-policy.ts';
 import { startSidecar } from './start-sidecar.ts';
 
@@ -9,7 +11,10 @@ if (command === undefined)
     part: 'sidecar',
     env: process.env,
     readConfig,
-    start: (config, logger) => startSidecar({ config, logger, env: process.env }),
+    start: (config, logger) => {
+      collectBuffers(memoryLimit());
+      return startSidecar({ config, logger, env: process.env });
+    },
   });
 else void runInitStep();
 

@@ -118,6 +118,7 @@ describe('a wrong environment ends the process with exit code 1 and names the va
     ['POLICY_URL', 'opa:8181', 'http: or https:'],
     ['POLICY_PROXY_MODE', 'block', 'one of track, enforce, off'],
     ['POLICY_TIMEOUT_MS', 'soon', 'an integer from 1'],
+    ['PROOF_WRITES', 'admin', 'one of local, control-plane'],
     ['PLATFORM_URL', 'nowhere', 'http: or https:'],
     ['HEARTBEAT_SECONDS', '5', 'an integer from 10 to 3600'],
     ['LOG_LEVEL', 'loud', 'one of error, warn, info, debug'],
@@ -263,10 +264,15 @@ describe('SIGTERM', () => {
     await until(() => idle.isClosed(), 'the end of the idle connection');
     expect((await fetch(`${started.control}/readyz`)).status).toBe(503);
     await expect(fetch(`${started.proxy}/quick`)).rejects.toThrow('fetch failed');
-    await new Promise((resolve) => setTimeout(resolve, 1_000));
-    stream!.write('data: 2\n\n');
-    socket!.write('a frame');
-    await until(() => events.text().includes('data: 2') && frames.text().endsWith('a frame'), 'what follows');
+    // Both still go on, and for as long as there is something to say.
+    for (let i = 1; i <= 20; i += 1) {
+      stream!.write(`data: later ${i}\n\n`);
+      socket!.write(`frame ${i};`);
+      await until(
+        () => events.text().includes(`data: later ${i}\n\n`) && frames.text().endsWith(`frame ${i};`),
+        'what follows',
+      );
+    }
     stream!.end();
     await until(() => events.isClosed(), 'the end of the stream’s connection');
     expect(events.text()).toMatch(/\r\n0\r\n\r\n$/);

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { systemClock, type Clock } from '../runtime/clock.ts';
+import { clockAt } from '../testing/fixed-date.ts';
 import { countRequests } from '../testing/count-requests.ts';
 import { ask, until } from '../testing/proxy-rig.ts';
 import {
@@ -21,6 +22,7 @@ const start = async (options: Partial<SidecarRigOptions> = {}): Promise<void> =>
   rig = await startSidecarRig({
     manifest: manifestText({ guardrails: { input: [{ type: 'pii-detector' }] } }),
     agent: { '/health': 200, '/capabilities': 200 },
+    clock: clockAt('2026-03-01T10:00:00.000Z'),
     ...options,
   });
 };
@@ -506,6 +508,7 @@ describe('proofs', () => {
     const record = await created.json();
     expect(record).toEqual({
       ruleId: 'SEC-LLM-04',
+      origin: 'local',
       ...submission,
       verifiedAt: expect.stringMatching(/^\d{4}-.*Z$/),
     });
@@ -534,6 +537,7 @@ describe('proofs', () => {
   test.each([
     ['nothing', {}, ['verifiedBy', 'method']],
     ['an expiry in the past', { ...submission, expiresAt: '2020-01-01T00:00:00Z' }, ['expiresAt']],
+    ['a date that does not exist', { ...submission, expiresAt: '2027-02-30T00:00:00Z' }, ['expiresAt']],
     ['too long a method', { ...submission, method: 'x'.repeat(2049) }, ['method']],
   ])('of %s are refused', async (_title, body, paths) => {
     await start();

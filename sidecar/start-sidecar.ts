@@ -34,6 +34,7 @@ export async function startSidecar(
     {
       upstream: createUpstream(agentAt),
       audit,
+      load: context.load,
       policy: context.policy,
       clock,
       onOverhead: (ms) => context.durations.overhead.observe(ms / 1000),

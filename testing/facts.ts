@@ -18,6 +18,7 @@ export function someFacts(overrides: Partial<Facts> = {}): Facts {
   return {
     at: NOON,
     agentReport: null,
+    invalidReport: null,
     upstream: { state: 'reachable', latencyMs: 1 },
     health: { answered: true, status: 200, latencyMs: 2 },
     capabilities: { answered: true, status: 200, latencyMs: 3, tools: null },

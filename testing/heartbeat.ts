@@ -17,6 +17,7 @@ export function aHeartbeat(overrides: Partial<Heartbeat> = {}): Heartbeat {
       checks: [],
     },
     gap: { score: 100, grade: 'A', source: 'agent-sdk', issues: [] },
+    scoreWithoutLocalProofs: null,
     proof: [],
     proofRevision: 0,
     usage: null,

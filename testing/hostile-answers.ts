@@ -1,4 +1,6 @@
 import type { RequestListener, ServerResponse } from 'node:http';
+// The timers of the agent go on while a test holds those of the sidecar.
+import { clearInterval, setInterval, setTimeout } from 'node:timers';
 import { gzipSync } from 'node:zlib';
 
 /** What a well-behaved agent answers on the three routes that the sidecar reads. */

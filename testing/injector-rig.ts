@@ -1,7 +1,6 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { parse, stringify } from 'yaml';
 import { startControlPlane, type ControlPlane } from '../e2e/cluster/control.ts';
 import { run } from '../e2e/cluster/run.ts';
 import type { Pod } from '../core/injection/pod.ts';
@@ -11,6 +10,7 @@ import { loadClusterAccess } from '../kube/cluster-access.ts';
 import { expectOk } from '../kube/objects.ts';
 import { collectionPath, objectPath, type Resource } from '../kube/resources.ts';
 import { startOperator, type Operator } from '../operator/start.ts';
+import { systemClock } from '../runtime/clock.ts';
 import { silentLogger, type Logger } from '../runtime/logger.ts';
 import { readConfig as readWebhookConfig } from '../webhook/config.ts';
 import { startWebhook, type StartOptions, type Webhook } from '../webhook/start.ts';
@@ -20,6 +20,7 @@ import { configOf } from './operator-config.ts';
 import { until } from './operator-rig.ts';
 import { render, RELEASE_NAMESPACE as SYSTEM } from './rendered-chart.ts';
 import { stopProcess } from './stop-process.ts';
+import { tokenKubeconfig } from './token-kubeconfig.ts';
 
 const ADMISSION = '/apis/admissionregistration.k8s.io/v1';
 const CONFIGURATION = `${ADMISSION}/mutatingwebhookconfigurations/agent-compliance`;
@@ -48,6 +49,8 @@ export class InjectorRig {
   readonly #control: ControlPlane;
   /** As an administrator. */
   readonly #client: KubeClient;
+  /** How far the operator's monotonic clock is ahead, in milliseconds. */
+  #aheadMs = 0;
   #webhook: Webhook | null = null;
   #operator: Operator | null = null;
 
@@ -193,7 +196,13 @@ export class InjectorRig {
       SIDECAR_IMAGE,
       ...env,
     });
-    this.#operator = await startOperator(config, silentLogger, new AbortController().signal);
+    const clock = { ...systemClock, monotonicMs: () => performance.now() + this.#aheadMs };
+    this.#operator = await startOperator(config, silentLogger, new AbortController().signal, { clock });
+  }
+
+  /** For the operator, `ms` milliseconds have passed at once. */
+  skip(ms: number): void {
+    this.#aheadMs += ms;
   }
 
   async stopOperator(): Promise<void> {
@@ -254,10 +263,8 @@ export class InjectorRig {
     const resource = { group: '', version: 'v1', plural: 'serviceaccounts', kind: 'ServiceAccount' };
     const path = objectPath(resource, { namespace: SYSTEM, name: account }, 'token');
     const { status } = await this.post<{ status: { token: string } }>(path, { spec: {} });
-    const config = parse(readFileSync(this.#control.kubeconfig, 'utf8')) as { users: { name: string }[] };
-    const users = [{ name: config.users[0]?.name, user: { token: status.token } }];
     const file = join(this.#scratch, account);
-    writeFileSync(file, stringify({ ...config, users }), { mode: 0o600 });
+    writeFileSync(file, tokenKubeconfig(this.#control.kubeconfig, status), { mode: 0o600 });
     return file;
   }
 }

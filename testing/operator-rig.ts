@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parse, stringify } from 'yaml';
+import { parse } from 'yaml';
 import type { AgentObservation } from '../core/observation/observation.ts';
 import { startControlPlane, type ControlPlane } from '../e2e/cluster/control.ts';
 import { freePorts } from '../examples/demo/free-ports.ts';
@@ -12,6 +12,7 @@ import { AGENT_OBSERVATIONS, collectionPath } from '../kube/resources.ts';
 import { OPERATOR_PERMISSIONS } from '../operator/permissions.ts';
 import { apiAudit, type ApiAudit } from './api-audit.ts';
 import { ProcessRig, type RunningPart } from './process-rig.ts';
+import { tokenKubeconfig } from './token-kubeconfig.ts';
 
 const SYSTEM = 'platform-system';
 /** How long an operator may take to answer a question: a machine may be busy, one that hangs is another matter. */
@@ -149,20 +150,9 @@ export class OperatorRig {
     const { status } = expectOk(
       await this.client.send<{ status: { token: string } }>({ method: 'POST', path, body: { spec: {} } }),
     );
-    const admin = parse(await readFile(this.control.kubeconfig, 'utf8')) as {
-      clusters: { cluster: object }[];
-    };
-    const cluster = { ...admin.clusters[0]?.cluster, server: url };
+    const access = { token: status.token, namespace: SYSTEM, server: url };
     const file = join(this.processes.folder, `${name}-${new URL(url).port}.kubeconfig`);
-    const config = {
-      apiVersion: 'v1',
-      kind: 'Config',
-      clusters: [{ name: 'c', cluster }],
-      users: [{ name: 'u', user: { token: status.token } }],
-      contexts: [{ name: 'x', context: { cluster: 'c', user: 'u', namespace: SYSTEM } }],
-      'current-context': 'x',
-    };
-    await writeFile(file, stringify(config), { mode: 0o600 });
+    await writeFile(file, tokenKubeconfig(this.control.kubeconfig, access), { mode: 0o600 });
     return file;
   }
 

@@ -16,6 +16,7 @@ export function injectionSettings(overrides: Partial<InjectionSettings> = {}): I
     minimumMode: 'off',
     heartbeatSeconds: 30,
     controlPlaneUrl: 'https://agent-compliance-control-plane.platform-system.svc:8080',
+    proofWrites: 'local',
     ca: CA,
     version: '1.0.0',
     configHash: 'c0ffee',

@@ -15,7 +15,7 @@ import {
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AuditEntry } from '../core/behavior/audit-entry.ts';
 import { freePorts } from '../examples/demo/free-ports.ts';
-import { systemClock } from '../runtime/clock.ts';
+import { systemClock, type Clock } from '../runtime/clock.ts';
 import type { LogFields, Logger } from '../runtime/logger.ts';
 import type { Manifest } from '../core/manifest/manifest.ts';
 import type { PolicyEngine } from '../core/policy/engine.ts';
@@ -24,6 +24,7 @@ import { plainManifest } from './manifests/plain-manifest.ts';
 import { PolicyDesk, type PolicyMode } from '../sidecar/policy/policy-desk.ts';
 import { AuditLog } from '../sidecar/audit/audit-log.ts';
 import { createUpstream } from '../sidecar/proxy/create-upstream.ts';
+import { LoadLimits } from '../sidecar/proxy/load-limits.ts';
 import { OutageLog } from '../sidecar/proxy/outage-log.ts';
 import { startProxyServer, type ProxyServer } from '../sidecar/proxy/proxy-server.ts';
 
@@ -33,6 +34,7 @@ export interface ProxyRig {
   agent: Server | TcpServer;
   proxy: ProxyServer;
   audit: AuditLog;
+  load: LoadLimits;
   log: [level: string, message: string, fields: LogFields][];
   close(): Promise<void>;
 }
@@ -51,6 +53,10 @@ export interface RigOptions {
   engine?: PolicyEngine;
   mode?: PolicyMode;
   manifest?: Manifest;
+  /** Memory limit of the proxy; default: 4 GiB. */
+  memoryBytes?: number;
+  /** Default: the system's. */
+  clock?: Clock;
 }
 
 const listening = async (server: Server | TcpServer, port: number): Promise<number> => {
@@ -90,11 +96,15 @@ export async function startProxyBefore(url: URL, options: RigOptions = {}): Prom
     info: entry('info'),
     debug: entry('debug'),
   };
+  const clock = options.clock ?? systemClock;
+  const load = new LoadLimits(options.memoryBytes ?? 4 * 1024 ** 3);
   const audit = new AuditLog({
     capacity: options.capacity ?? 100,
-    clock: systemClock,
+    clock,
     withQuery: options.withQuery ?? false,
     chatPath: () => undefined,
+    keepForUsage: (bytes) => load.keepForUsage(bytes),
+    maxEventBytes: load.maxEventBytes,
   });
   const policy = policyOf(options.manifest ?? plainManifest('shop', []));
   const { timeoutMs = null, idleMs } = options;
@@ -110,11 +120,12 @@ export async function startProxyBefore(url: URL, options: RigOptions = {}): Prom
         isLoaded: () => true,
         totals: () => audit.totalsToday(undefined),
         onAnswer: () => undefined,
-        now: () => systemClock.monotonicMs(),
+        now: () => clock.monotonicMs(),
       }),
       onOverhead: () => undefined,
-      clock: systemClock,
+      clock,
       outages: new OutageLog(logger),
+      load,
       isDraining: () => false,
     },
     { host: '127.0.0.1', port: 0, agent: agentAt },
@@ -123,6 +134,7 @@ export async function startProxyBefore(url: URL, options: RigOptions = {}): Prom
     port: proxy.port,
     proxy,
     audit,
+    load,
     log,
     close: () => proxy.close(0),
   };

@@ -7,6 +7,7 @@ import type {
   Registration,
   Store,
 } from '../control-plane/stores/store.ts';
+import type { Heartbeat } from '../core/heartbeat/heartbeat.ts';
 import { mergeHeartbeat } from '../core/observation/merge-heartbeat.ts';
 import type { ObservationStatus } from '../core/observation/observation.ts';
 import type { ProofRecord } from '../core/proof/proof.ts';
@@ -63,8 +64,13 @@ const unhealthy = (seq: number, score: number) =>
     },
   });
 
-const aProof = (ruleId: string, seconds = 0): ProofRecord => ({
+const aProof = (
+  ruleId: string,
+  seconds = 0,
+  origin: ProofRecord['origin'] = 'control-plane',
+): ProofRecord => ({
   ruleId,
+  origin,
   verifiedBy: 'k6',
   method: '429 under load',
   verifiedAt: at(seconds).toISOString(),
@@ -470,15 +476,77 @@ export function storeContract(name: string, open: () => Promise<StoreHarness>): 
         const agent = await aRemoteAgent();
         const sent = (seq: number, seconds: number) =>
           harness.store.heartbeat(
-            anArrival(agent, { at: at(seconds), heartbeat: aHeartbeat({ seq, proof: [aProof('MEM-01')] }) }),
+            anArrival(agent, {
+              at: at(seconds),
+              heartbeat: aHeartbeat({ seq, proof: [aProof('MEM-01', seconds, 'local')] }),
+            }),
           );
         await sent(1, 1);
         await harness.restart();
-        expect(await proofsOf(agent)).toEqual({ revision: 1, proofs: [aProof('MEM-01')] });
+        expect(await proofsOf(agent)).toEqual({ revision: 1, proofs: [aProof('MEM-01', 1, 'local')] });
         await remove(agent, 'MEM-01', 5);
         await sent(2, 20);
         await harness.restart();
         expect(await proofsOf(agent)).toEqual({ revision: 2, proofs: [] });
+        await put(agent, aProof('MEM-01', 30));
+        expect(await proofsOf(agent)).toEqual({ revision: 3, proofs: [aProof('MEM-01', 30)] });
+      });
+
+      const forged = (origin: ProofRecord['origin']): ProofRecord => {
+        const { origin: _, ...record } = { ...aProof('MEM-01', 15), method: 'forged' };
+        return origin === undefined ? record : { ...record, origin };
+      };
+      test.each<[string, Partial<Heartbeat>]>([
+        ['changed as local', { proof: [forged('local')], proofRevision: 1 }],
+        ['changed as one of the control plane', { proof: [forged('control-plane')], proofRevision: 1 }],
+        ['changed without origin', { proof: [forged(undefined)], proofRevision: 1 }],
+        ['changed by who knows no revision', { proof: [forged('local')] }],
+        ['erased by an empty list', { proof: [], proofRevision: 1 }],
+        ['erased by an empty list and a later revision', { proof: [], proofRevision: 9 }],
+      ])('of the control plane are not %s in a heartbeat', async (_title, rest) => {
+        const agent = await aRemoteAgent();
+        await put(agent, aProof('MEM-01', 1));
+        const outcome = harness.store.heartbeat(
+          anArrival(agent, { at: at(20), heartbeat: aHeartbeat(rest) }),
+        );
+        expect(await kindOf(outcome)).toBe('accepted');
+        await harness.restart();
+        expect(await proofsOf(agent)).toEqual({ revision: 1, proofs: [aProof('MEM-01', 1)] });
+      });
+
+      test.each(['local', 'control-plane', undefined] as const)(
+        'of the control plane that were removed are not restored by a heartbeat with one of origin %s',
+        async (origin) => {
+          const agent = await aRemoteAgent();
+          await put(agent, aProof('MEM-01', 1));
+          await remove(agent, 'MEM-01', 5);
+          const heartbeat = aHeartbeat({ proof: [forged(origin)], proofRevision: 2 });
+          await harness.store.heartbeat(anArrival(agent, { at: at(20), heartbeat }));
+          await harness.restart();
+          expect(await proofsOf(agent)).toEqual({ revision: 2, proofs: [] });
+        },
+      );
+
+      test('of the control plane are not created by a heartbeat', async () => {
+        const agent = await aRemoteAgent();
+        const heartbeat = aHeartbeat({ proof: [forged('control-plane')], proofRevision: 3 });
+        const outcome = await harness.store.heartbeat(anArrival(agent, { at: at(20), heartbeat }));
+        expect(outcome).toMatchObject({ kind: 'accepted' });
+        expect((await find(agent))?.status.proofs ?? []).toEqual([]);
+      });
+
+      test('that a heartbeat reported as local are removed by the sender that had received them', async () => {
+        const agent = await aRemoteAgent();
+        const send = (seq: number, rest: Partial<Heartbeat>) =>
+          harness.store.heartbeat(
+            anArrival(agent, { at: at(seq * 20), heartbeat: aHeartbeat({ seq, ...rest }) }),
+          );
+        await put(agent, aProof('EVAL-01', 1));
+        await send(1, { proof: [aProof('MEM-01', 15, 'local')], proofRevision: 1 });
+        expect((await proofsOf(agent)).proofs).toEqual([aProof('EVAL-01', 1), aProof('MEM-01', 15, 'local')]);
+        await send(2, { proof: [], proofRevision: 2 });
+        await harness.restart();
+        expect(await proofsOf(agent)).toEqual({ revision: 3, proofs: [aProof('EVAL-01', 1)] });
       });
     });
 

@@ -1,7 +1,7 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parse, parseAllDocuments, stringify } from 'yaml';
+import { parseAllDocuments } from 'yaml';
 import { startControlPlane, type ControlPlane } from '../e2e/cluster/control.ts';
 import { run } from '../e2e/cluster/run.ts';
 import { CHART } from '../e2e/product.ts';
@@ -10,6 +10,7 @@ import { createKubeClient, type KubeAnswer, type KubeClient } from '../kube/clie
 import { loadClusterAccess } from '../kube/cluster-access.ts';
 import { clusterBinary } from './cluster-binary.ts';
 import { optedInPod } from './pods.ts';
+import { tokenKubeconfig } from './token-kubeconfig.ts';
 
 const NAMESPACE = 'platform-system';
 const CONFIGURATION = '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/agent-compliance';
@@ -187,17 +188,7 @@ export class WebhookCluster {
 
   async #kubeconfigOf(account: string): Promise<string> {
     const { stdout } = await this.kubectl(['create', 'token', account, '-n', NAMESPACE, '--duration=1h']);
-    const admin = parse(await readFile(this.control.kubeconfig, 'utf8')) as {
-      clusters: { cluster: unknown }[];
-    };
-    return stringify({
-      apiVersion: 'v1',
-      kind: 'Config',
-      clusters: [{ name: 'c', cluster: admin.clusters[0]?.cluster }],
-      users: [{ name: 'u', user: { token: stdout.trim() } }],
-      contexts: [{ name: 'x', context: { cluster: 'c', user: 'u', namespace: NAMESPACE } }],
-      'current-context': 'x',
-    });
+    return tokenKubeconfig(this.control.kubeconfig, { token: stdout.trim(), namespace: NAMESPACE });
   }
 }
 

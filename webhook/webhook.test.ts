@@ -146,10 +146,10 @@ describe('a body that is no review', () => {
       'AdmissionReview.request.object.spec.containers is missing',
     ],
     [
-      '4 MiB',
-      JSON.stringify('x'.repeat(4 * 2 ** 20)),
+      'more than twelve times the largest request of an API server',
+      JSON.stringify('x'.repeat(36 * 2 ** 20)),
       413,
-      'the body is larger than the 3145728 bytes that this route accepts',
+      'the body is larger than the 37748736 bytes that this route accepts',
     ],
   ])('%s gets a problem', async (_case, body, status, detail) => {
     const answer = await post(body);

@@ -9,6 +9,7 @@ import { auditCommand } from './audit.ts';
 interface Typed {
   pack?: Pack[];
   url?: URL;
+  acceptLocalProofs?: true;
   json?: true;
   output?: string;
   failBelow?: number;
@@ -33,8 +34,12 @@ export function addAudit(program: Command, context: CliContext, finish: (rendere
       httpUrl,
     )
     .option(
+      '--accept-local-proofs',
+      'count proofs that were written at port 4001, also where the sidecar accepts proofs of the control plane alone',
+    )
+    .option(
       '--json',
-      'print {overallScore, grade, passedRules, totalRules, violations[], suppressions[]}, with --url provedScore, provedGrade, pendingProofCount too',
+      'print {overallScore, grade, passedRules, totalRules, violations[], suppressions[]}, with --url provedScore, provedGrade, pendingProofCount, countedProofs[]{ruleId, origin}, uncountedProofs[] too',
     )
     .option(
       '--output <file>',
@@ -43,8 +48,14 @@ export function addAudit(program: Command, context: CliContext, finish: (rendere
     .option('--fail-below <score>', 'lowest declared score, 0 to 100, that is no failure', score)
     .addHelpText('after', HELP)
     .action(async (file: string, typed: Typed) => {
-      const { pack = [], url = null, json, ...rest } = typed;
-      const options = { ...rest, packs: pack, url, json: json === true };
+      const { pack = [], url = null, json, acceptLocalProofs, ...rest } = typed;
+      const options = {
+        ...rest,
+        packs: pack,
+        url,
+        acceptLocalProofs: acceptLocalProofs === true,
+        json: json === true,
+      };
       finish(await auditCommand(await load(file, context), options, context));
     });
 }
@@ -57,7 +68,8 @@ Examples:
   $ platform audit agent.yaml --json --output audit.json
 
 A rule that passes is [D] declared; with --url also [P] probed: a check of it passes, [B] observed: requests that passed
-the sidecar show it, or [X] proved: somebody submitted an unexpired proof. A sidecar that does not answer is an error.
+the sidecar show it, or [X] proved: an unexpired proof was submitted, with its origin. Where the sidecar accepts proofs of
+the control plane alone, local ones count only with --accept-local-proofs. A sidecar that does not answer is an error.
 
 Exit codes: 0 audited; 1 the declared score is below --fail-below, the manifest is not valid, the sidecar cannot be
 asked, or the report cannot be written.`;

@@ -156,6 +156,7 @@ function settingsOf(flags: InjectFlags, command: Command, { cwd }: CliContext): 
     minimumMode: 'off' as const,
     heartbeatSeconds: flags.heartbeatSeconds,
     controlPlaneUrl: flags.platformUrl?.href.replace(/\/$/, '') ?? null,
+    proofWrites: 'local' as const,
     version: VERSION,
   };
   const configHash = createHash('sha256').update(JSON.stringify(settings)).digest('hex').slice(0, 12);

@@ -311,6 +311,8 @@ describe('platform audit --url', () => {
         'overallScore',
         'passedRules',
         'pendingProofCount',
+        'countedProofs',
+        'uncountedProofs',
         'provedGrade',
         'provedScore',
         'suppressions',
@@ -328,8 +330,55 @@ describe('platform audit --url', () => {
       ...before,
       provedScore: 5,
       pendingProofCount: 4,
+      countedProofs: [{ ruleId: 'SEC-LLM-08', origin: 'local' }],
     });
-    expect((await audit(`--url ${url}`)).output).toContain('  [X] SEC-LLM-08  high ');
+    expect((await audit(`--url ${url}`)).output).toMatch(/^ {2}\[X\] SEC-LLM-08 {2}high .* proof: local$/m);
+  });
+
+  const PROOF = { verifiedBy: 'qa', method: 'm', verifiedAt: '2026-03-01T10:00:00.000Z' };
+  test.each<[string | null, string | null, string, boolean]>([
+    ['local', null, '', true],
+    ['local', 'local', '', true],
+    ['local', 'control-plane', '', false],
+    ['local', 'control-plane', ' --accept-local-proofs', true],
+    ['control-plane', 'control-plane', '', true],
+    ['control-plane', 'local', '', true],
+    [null, 'control-plane', '', true],
+    [null, null, '', true],
+  ])('of a proof of origin %s and the header %s%s: counts %s', async (origin, header, option, counts) => {
+    agent('');
+    const proof = { ...PROOF, ruleId: 'SEC-LLM-07', ...(origin === null ? {} : { origin }) };
+    const answers: Record<string, unknown> = { '/health/ready': READY, '/audit': [], '/proof': [proof] };
+    const url = await serve((request, response) => {
+      if (header !== null) response.setHeader('X-Platform-Proof-Writes', header);
+      response.end(JSON.stringify(answers[(request.url ?? '').split('?')[0] ?? '']));
+    });
+    const { output, errors, exitCode } = await audit(`--url ${url}${option}`);
+    expect({ errors, exitCode }).toEqual({ errors: '', exitCode: 0 });
+    if (counts) {
+      expect(output).toMatch(new RegExp(`^  \\[X\\] SEC-LLM-07 .* proof: ${origin ?? 'no origin'}$`, 'm'));
+      expect(output).not.toContain('not counted');
+    } else {
+      expect(output).toContain('  [D] SEC-LLM-07 ');
+      expect(output).toContain('local proofs, not counted\n  SEC-LLM-07\n');
+      expect(output).toContain('curl -X POST <control plane>/api/v1/agents/minimal/proof/rule/SEC-LLM-06 ');
+    }
+    expect(jsonOf(await audit(`--url ${url}${option} --json`))).toMatchObject({
+      provedScore: counts ? 3 : 0,
+      countedProofs: counts ? [{ ruleId: 'SEC-LLM-07', origin }] : [],
+      uncountedProofs: counts ? [] : ['SEC-LLM-07'],
+    });
+  });
+
+  test('of a sidecar whose header is not a valid value is an error', async () => {
+    const answers: Record<string, unknown> = { '/health/ready': READY, '/audit': [], '/proof': [] };
+    const url = await serve((request, response) => {
+      response.setHeader('X-Platform-Proof-Writes', 'anyone');
+      response.end(JSON.stringify(answers[(request.url ?? '').split('?')[0] ?? '']));
+    });
+    const { output, errors, exitCode } = await audit(`--url ${url}`);
+    expect([output, exitCode]).toEqual(['', 1]);
+    expect(errors).toContain('does not answer GET /proof as a sidecar does');
   });
 
   test('reads the whole ring, page by page', async () => {

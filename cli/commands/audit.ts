@@ -17,6 +17,8 @@ export interface AuditCommandOptions {
   packs: readonly Pack[];
   /** The sidecar's control port; null: the manifest alone. */
   url: URL | null;
+  /** Count local proofs also where the sidecar accepts none. */
+  acceptLocalProofs: boolean;
   json: boolean;
   /** A file that gets the report too, as it was typed. */
   output?: string;
@@ -35,7 +37,8 @@ export async function auditCommand(
     return failed(problemLines(loaded), options.json ? json(body) : '');
   }
   const { manifest } = loaded;
-  const asked = options.url === null ? null : await evidenceOf(manifest, options.url);
+  const asked =
+    options.url === null ? null : await evidenceOf(manifest, options.url, options.acceptLocalProofs);
   if (asked?.ok === false)
     return failed(`${asked.reason}\n`, options.json ? json({ error: asked.reason }) : '');
   const evidence = asked?.evidence ?? null;
@@ -50,8 +53,9 @@ export async function auditCommand(
 async function evidenceOf(
   manifest: Manifest,
   url: URL,
+  acceptLocalProofs: boolean,
 ): Promise<{ ok: true; evidence: Evidence } | { ok: false; reason: string }> {
-  const asked = await askSidecar(url);
+  const asked = await askSidecar(url, acceptLocalProofs);
   if (!asked.ok) return { ok: false, reason: `${asked.reason}\n${asked.advice}` };
   const { name } = manifest.metadata;
   if (asked.agentName === name) return asked;
@@ -83,19 +87,31 @@ function textOf(result: AuditResult, url: URL | null, color: boolean): string {
 
 /** What `--json` prints; the proved score only where somebody was asked for evidence. */
 function auditObject(result: AuditResult): Record<string, unknown> {
-  const { declared, proved, verdicts, suppressions, pendingProofs } = result;
+  const { declared, proved, verdicts, suppressions, pendingProofs, uncountedProofs } = result;
   const passedRules = verdicts.filter(({ passed }) => passed).length;
   return {
     overallScore: declared.score,
     grade: declared.grade,
     ...(proved === null
       ? {}
-      : { provedScore: proved.score, provedGrade: proved.grade, pendingProofCount: pendingProofs.length }),
+      : {
+          provedScore: proved.score,
+          provedGrade: proved.grade,
+          pendingProofCount: pendingProofs.length,
+          countedProofs: verdicts.flatMap(countedOf),
+          uncountedProofs,
+        }),
     passedRules,
     totalRules: verdicts.length,
     violations: verdicts.flatMap((each) => (each.passed ? [] : [violationOf(each)])),
     suppressions,
   };
+}
+
+/** A rule that a proof shows, and the origin of the proof. */
+function countedOf(verdict: AuditResult['verdicts'][number]): { ruleId: string; origin: string | null }[] {
+  if (!verdict.passed || verdict.earned !== 'X') return [];
+  return [{ ruleId: verdict.rule.id, origin: verdict.origin ?? null }];
 }
 
 function violationOf({ rule, path }: AuditResult['verdicts'][number] & { passed: false }): object {

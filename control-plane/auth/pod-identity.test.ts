@@ -16,7 +16,7 @@ beforeEach(async () => {
   server = await startFakeApiServer();
   client = createKubeClient({ access: server.access, part: 'test' });
   clock = new ManualClock(START);
-  pods = createPodIdentity({ client, clock });
+  pods = createPodIdentity({ client, clock, sidecarImages: IMAGES });
   putPod();
 });
 afterEach(async () => {
@@ -24,10 +24,30 @@ afterEach(async () => {
   await server.close();
 });
 
-function putPod(overrides: { uid?: string; labels?: Record<string, string>; phase?: string } = {}): void {
+const IMAGES = { repository: 'registry/sidecar', allowed: ['mirror/sidecar:7'] };
+const SIDECAR = {
+  name: 'platform-sidecar',
+  image: 'registry/sidecar:1',
+  restartPolicy: 'Always',
+  env: [{ name: 'AGENT_NAME', value: 'shop' }],
+  volumeMounts: [{ name: 'platform-identity' }],
+};
+const identity = (audience = 'platform.io') => ({
+  name: 'platform-identity',
+  projected: { sources: [{ serviceAccountToken: { audience, path: 'token' } }] },
+});
+const specOf = (change: object = {}, volumes: object[] = [identity()]) => ({
+  initContainers: [{ ...SIDECAR, ...change }],
+  volumes,
+});
+
+function putPod(
+  overrides: { uid?: string; labels?: Record<string, string>; phase?: string; spec?: object } = {},
+): void {
   const { uid = 'u-1', labels = { 'platform.io/agent': 'shop' }, phase = 'Running' } = overrides;
   server.put('/api/v1/namespaces/team/pods', {
     metadata: { name: 'shop-1', namespace: 'team', uid, labels },
+    spec: overrides.spec ?? specOf(),
     status: { phase },
   });
 }
@@ -114,11 +134,44 @@ test.each<[string, Parameters<typeof putPod>[0], string, string]>([
     'no-agent',
     'the pod team/shop-1 has no label platform.io/agent',
   ],
+  ...(
+    [
+      ['has no injected sidecar', { containers: [{ name: 'agent' }] }],
+      ['has no injected sidecar', specOf({ restartPolicy: undefined })],
+      ['has a sidecar with an image that the injector does not use', specOf({ image: 'busybox' })],
+      [
+        'has a sidecar with an image that the injector does not use',
+        specOf({ image: 'registry/sidecar-2:1' }),
+      ],
+      ['has a sidecar with an image that the injector does not use', specOf({ image: 'mirror/sidecar:8' })],
+      ['has a sidecar without an identity of its own', specOf({}, [])],
+      ['has a sidecar without an identity of its own', specOf({}, [identity('other')])],
+      ['has a sidecar without an identity of its own', specOf({ volumeMounts: [] })],
+      [
+        'has the sidecar of another agent than its label names',
+        specOf({ env: [{ name: 'AGENT_NAME', value: 'pay' }] }),
+      ],
+    ] as const
+  ).map(([problem, spec], index): [string, Parameters<typeof putPod>[0], string, string] => [
+    `that ${problem} (${index})`,
+    { spec },
+    'no-agent',
+    `the pod team/shop-1 ${problem}`,
+  ]),
 ])('a pod %s speaks for nobody', async (_, pod, kind, reason) => {
   putPod(pod);
   review(FOR_POD);
   expect(await pods.identify(LONG)).toEqual({ kind, reason });
 });
+
+test.each(['registry/sidecar:2', `registry/sidecar@sha256:${'a'.repeat(64)}`, 'mirror/sidecar:7'])(
+  'a pod with the sidecar image %s speaks for its agent',
+  async (image) => {
+    putPod({ spec: specOf({ image }) });
+    review(FOR_POD);
+    expect(await pods.identify(LONG)).toEqual(FOUND);
+  },
+);
 
 test('a pod that is gone speaks for nobody', async () => {
   server.remove('/api/v1/namespaces/team/pods', 'shop-1');

@@ -5,6 +5,7 @@ import { getObject } from '../../kube/objects.ts';
 import { PODS } from '../../kube/resources.ts';
 import { reviewToken, type TokenVerdict } from '../../kube/token-review.ts';
 import { AGENT_LABEL, isDnsLabel, TOKEN_AUDIENCE } from '../../core/injection/names.ts';
+import { sidecarProblem, type SidecarImages } from '../../core/injection/true-sidecar.ts';
 import type { Clock } from '../../runtime/clock.ts';
 
 /** The pod that a projected token speaks for, and the agent that this pod is. */
@@ -36,14 +37,21 @@ interface Remembered {
   until: number;
 }
 
+export interface PodIdentityOptions {
+  client: KubeClient;
+  clock: Clock;
+  /** Images that the sidecar of a pod may have; null: any. */
+  sidecarImages: SidecarImages | null;
+}
+
 /** Asks the API server who a token is, and the pod itself which agent it runs. */
-export function createPodIdentity(options: { client: KubeClient; clock: Clock }): PodIdentity {
-  const { client, clock } = options;
+export function createPodIdentity({ client, clock, sidecarImages }: PodIdentityOptions): PodIdentity {
   const answers = new Map<string, Remembered>();
   const asking = new Map<string, Promise<PodIdentification>>();
 
   async function ask(token: string, hash: string): Promise<PodIdentification> {
-    const found = await podOf(client, await reviewToken(client, { token, audience: TOKEN_AUDIENCE }));
+    const verdict = await reviewToken(client, { token, audience: TOKEN_AUDIENCE });
+    const found = await podOf({ client, sidecarImages }, verdict);
     const now = clock.now().getTime();
     const until = found.kind === 'pod' ? Math.min(now + POSITIVE_MS, expiryOf(token)) : now + NEGATIVE_MS;
     remember(hash, { found, until });
@@ -77,7 +85,9 @@ export function createPodIdentity(options: { client: KubeClient; clock: Clock })
   };
 }
 
-async function podOf(client: KubeClient, verdict: TokenVerdict): Promise<PodIdentification> {
+type Lookup = Pick<PodIdentityOptions, 'client' | 'sidecarImages'>;
+
+async function podOf(lookup: Lookup, verdict: TokenVerdict): Promise<PodIdentification> {
   switch (verdict.kind) {
     case 'rejected':
       return { kind: 'unauthenticated', reason: `the token is refused: ${verdict.reason}` };
@@ -86,13 +96,13 @@ async function podOf(client: KubeClient, verdict: TokenVerdict): Promise<PodIden
     case 'unavailable':
       throw new Error(`the token cannot be reviewed: ${verdict.reason}`);
     case 'pod':
-      return agentOf(client, verdict);
+      return agentOf(lookup, verdict);
   }
 }
 
-/** The uid is compared, since the pod of a StatefulSet comes again under its name. */
+/** The uid is compared, since the pod of a StatefulSet comes again under its name. The label alone can be anybody's. */
 async function agentOf(
-  client: KubeClient,
+  { client, sidecarImages }: Lookup,
   { namespace, podName, podUid }: Extract<TokenVerdict, { kind: 'pod' }>,
 ): Promise<PodIdentification> {
   const inTime = AbortSignal.timeout(POD_MS);
@@ -103,6 +113,8 @@ async function agentOf(
   const agentName = pod.metadata.labels?.[AGENT_LABEL] ?? '';
   if (!isDnsLabel(agentName))
     return { kind: 'no-agent', reason: `the pod ${namespace}/${podName} has no label ${AGENT_LABEL}` };
+  const problem = sidecarProblem(pod.spec, agentName, sidecarImages);
+  if (problem !== null) return { kind: 'no-agent', reason: `the pod ${namespace}/${podName} ${problem}` };
   return { kind: 'pod', namespace, pod: podName, uid: podUid, agentName };
 }
 

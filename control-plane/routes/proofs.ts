@@ -18,20 +18,21 @@ export function proofRoutes(context: ControlPlaneContext): Route[] {
     {
       method: 'GET',
       path: '/api/v1/agents/:name/proof',
-      summary: 'The proof records; elapsed ones carry `expired: true`.',
+      summary:
+        'The proof records with their `origin`, `control-plane` or `local`; elapsed ones carry `expired: true`.',
       handlers: [requireAdmin, listProofs],
     },
     {
       method: 'POST',
       path: rule,
       summary:
-        'Body `{verifiedBy, method, expiresAt?}`. 201 with the record; it replaces the last one, and reaches the agent with the reply to its next heartbeat. 400 with `errors`, or for an unknown rule with `validIds`.',
+        'Body `{verifiedBy, method, expiresAt?}`. 201 with the record, of origin `control-plane`; it replaces the last one, and reaches the agent with the reply to its next heartbeat. 400 with `errors`, or for an unknown rule with `validIds`.',
       handlers: [requireAdmin, jsonBody(MAX_PROOF_BYTES), submitProof],
     },
     {
       method: 'DELETE',
       path: rule,
-      summary: '204; 404 without a record.',
+      summary: '204; 404 without a record. No heartbeat restores the record.',
       handlers: [requireAdmin, removeProof],
     },
   ];
@@ -47,7 +48,7 @@ export function proofRoutes(context: ControlPlaneContext): Route[] {
     const at = clock.now();
     const parsed = parseProofSubmission(request.body as unknown, at);
     if (!parsed.ok) throw new Problem(400, 'the proof is not valid', { extra: { errors: parsed.errors } });
-    const record = proofRecordOf(ruleId, parsed.submission, at);
+    const record = proofRecordOf(ruleId, parsed.submission, { origin: 'control-plane', at });
     const outcome = await store.putProof({ namespace, name, record, at });
     if (outcome === 'unknown-agent') throw new Problem(404, `no agent ${name}`);
     logger.info('proof is stored', { agent: name, namespace, ruleId });

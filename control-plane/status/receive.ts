@@ -41,8 +41,13 @@ export function mergeArrival(
   arrival: Arrival,
   context: ObservationContext,
 ): ObservationStatus {
-  const { heartbeat, at, instance, uid } = arrival;
-  const sender = { ...context, instance, ...(uid === undefined ? {} : { uid }) };
+  const { heartbeat, at, instance, uid, proofs } = arrival;
+  const sender = {
+    ...context,
+    instance,
+    ...(uid === undefined ? {} : { uid }),
+    ...(proofs === undefined ? {} : { proofs }),
+  };
   if (isRepeat(status, heartbeat, sender, at) && status !== undefined) return status;
   const known = status === undefined ? undefined : withoutForgotten(status, arrival);
   return mergeHeartbeat(known, heartbeat, sender, at);

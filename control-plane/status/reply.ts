@@ -1,6 +1,8 @@
 import type { Heartbeat, HeartbeatReply } from '../../core/heartbeat/heartbeat.ts';
+import { proofSetOf } from '../../core/observation/proofs.ts';
 import { othersToday } from '../../core/observation/tokens.ts';
 import { withExpiry } from '../../core/proof/expiry.ts';
+import { isInSync } from '../../core/proof/proof-set.ts';
 import type { AgentRecord } from '../stores/store.ts';
 
 export interface ReplyInput {
@@ -17,13 +19,14 @@ const INTERVAL = { min: 10, max: 3600 };
 export function replyTo(agent: AgentRecord, input: ReplyInput): HeartbeatReply | null {
   const { heartbeat, instance, at } = input;
   const { status } = agent;
-  const revision = status.proofRevision ?? 0;
+  const proofs = proofSetOf(status);
+  const sent = { revision: heartbeat.proofRevision, proofs: heartbeat.proof };
   const others = othersToday(status, instance, at);
   const intervalSeconds = wantedInterval(agent, input);
   const reply: HeartbeatReply = {
-    ...(revision === heartbeat.proofRevision
+    ...(isInSync(proofs, sent)
       ? {}
-      : { proof: withExpiry(status.proofs ?? [], at), proofRevision: revision }),
+      : { proof: withExpiry(proofs.proofs, at), proofRevision: proofs.revision }),
     ...(others.tokens === 0 && others.costUsd === 0 ? {} : { othersToday: others }),
     ...(intervalSeconds === heartbeat.intervalSeconds ? {} : { intervalSeconds }),
   };

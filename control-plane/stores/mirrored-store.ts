@@ -1,4 +1,5 @@
 import type { Clock } from '../../runtime/clock.ts';
+import { proofSetOf } from '../../core/observation/proofs.ts';
 import { describeError, type Logger } from '../../runtime/logger.ts';
 import type {
   AgentKey,
@@ -104,8 +105,10 @@ class MirroredStore implements Store {
     if (outcome.kind !== 'accepted') return outcome;
     const { record } = outcome;
     const heartbeatSeconds = await this.#reflect(async () => {
-      const mirrored = await this.#mirror.heartbeat(arrival);
-      if (mirrored.kind === 'unknown' && record.source === 'remote') await this.#adopt(record, arrival);
+      // A heartbeat alone cannot bring the mirror a proof of the control plane that it missed.
+      const decided = { ...arrival, proofs: proofSetOf(record.status) };
+      const mirrored = await this.#mirror.heartbeat(decided);
+      if (mirrored.kind === 'unknown' && record.source === 'remote') await this.#adopt(record, decided);
       // The observation is where the interval is set.
       return mirrored.kind === 'accepted' ? mirrored.record.heartbeatSeconds : null;
     });

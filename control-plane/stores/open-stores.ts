@@ -25,7 +25,7 @@ interface Parts {
 
 /** Opens what the configuration names; rejects, with nothing left open, when it cannot be opened. */
 export async function openStores(parts: Parts, signal: AbortSignal): Promise<OpenStores> {
-  const { cluster } = parts.config;
+  const { cluster, sidecarImages } = parts.config;
   const client =
     cluster === null
       ? null
@@ -41,7 +41,8 @@ export async function openStores(parts: Parts, signal: AbortSignal): Promise<Ope
     await close();
     throw error;
   }
-  return { store, pods: client && createPodIdentity({ client, clock: systemClock }), close };
+  const pods = client && createPodIdentity({ client, clock: systemClock, sidecarImages });
+  return { store, pods, close };
 }
 
 function storeOf({ config, logger, metrics }: Parts, client: KubeClient | null): Store {

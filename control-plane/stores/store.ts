@@ -3,6 +3,7 @@ import type { GapReport, Grade } from '../../core/gap/gap.ts';
 import type { HealthReport } from '../../core/health/health.ts';
 import type { Heartbeat } from '../../core/heartbeat/heartbeat.ts';
 import type { ObservationStatus, Phase, TokenHash } from '../../core/observation/observation.ts';
+import type { ProofSet } from '../../core/proof/proof-set.ts';
 import type { ProofRecord } from '../../core/proof/proof.ts';
 import type { UsageWindow } from '../../core/usage/usage.ts';
 
@@ -45,6 +46,8 @@ export interface Arrival extends AgentKey {
   /** The pod's uid. */
   uid?: string;
   heartbeat: Heartbeat;
+  /** The proofs after this heartbeat, where another store has decided on them. */
+  proofs?: ProofSet;
   at: Date;
 }
 

@@ -12,7 +12,12 @@ import { PACKS, type Pack } from './packs.ts';
 import { RULE_IDS, RULES } from './rules.ts';
 
 const AT = new Date('2026-03-01T12:00:00.000Z');
-const NOTHING: Evidence = { checks: [], guardrailsObserved: new Set(), proofs: [] };
+const NOTHING: Evidence = {
+  checks: [],
+  guardrailsObserved: new Set(),
+  proofs: [],
+  trust: { writes: 'local' },
+};
 const manifestOf = (spec: object): Manifest => aManifest(spec);
 const MODEL = { provider: 'openai', id: 'gpt-5', apiKey: '$env:OPENAI_API_KEY' };
 const MINIMAL = manifestOf({ model: MODEL, prompts: { system: '$file:prompt.md' } });
@@ -216,12 +221,43 @@ describe('what is shown', () => {
       ),
       guardrailsObserved: new Set(['topic-filter', 'toxicity-filter']),
       proofs: RULE_IDS.map((id) => proofOf(id)),
+      trust: { writes: 'local' },
     };
     const result = audited(agent, everything);
     expect(
       result.verdicts.flatMap((each) => (each.passed && each.earned === 'D' ? [each.rule.id] : [])),
     ).toEqual(['META-01', 'META-02']);
     expect(result.pendingProofs).toEqual([]);
+  });
+});
+
+describe('a proof counts by its origin', () => {
+  const agent = manifestOf({ model: MODEL, tools: [] });
+  const origin = (value: ProofRecord['origin']): ProofRecord =>
+    value === undefined ? proofOf('SEC-LLM-07') : { ...proofOf('SEC-LLM-07'), origin: value };
+
+  test.each<[ProofRecord['origin'], Evidence['trust'], unknown]>([
+    ['control-plane', { writes: 'control-plane' }, { earned: 'X', origin: 'control-plane' }],
+    ['control-plane', { writes: 'local' }, { earned: 'X', origin: 'control-plane' }],
+    ['local', { writes: 'local' }, { earned: 'X', origin: 'local' }],
+    ['local', { writes: 'control-plane' }, { earned: 'D' }],
+    ['local', { writes: 'control-plane', acceptLocal: true }, { earned: 'X', origin: 'local' }],
+    [undefined, { writes: 'control-plane' }, { earned: 'X', origin: null }],
+    [undefined, { writes: 'local' }, { earned: 'X', origin: null }],
+  ])('%s under %j', (value, trust, expected) => {
+    const result = audited(agent, { proofs: [origin(value)], trust });
+    const verdict = result.verdicts.find(({ rule }) => rule.id === 'SEC-LLM-07');
+    expect(verdict).toEqual({ rule: expect.anything(), passed: true, ...(expected as object) });
+    expect(result.uncountedProofs).toEqual(
+      (expected as { earned: string }).earned === 'D' ? ['SEC-LLM-07'] : [],
+    );
+  });
+
+  test('27 local proofs leave the score at 0 where the sidecar accepts none', () => {
+    const proofs = RULE_IDS.map((id): ProofRecord => ({ ...proofOf(id), origin: 'local' }));
+    const result = audited(MINIMAL, { proofs, trust: { writes: 'control-plane' } });
+    expect(result.proved).toEqual({ score: 0, grade: 'F' });
+    expect(result.uncountedProofs).toEqual([...RULE_IDS]);
   });
 });
 
@@ -276,6 +312,7 @@ describe('of whatever is declared and shown', () => {
         .tuple(fc.constantFrom(...RULE_IDS), fc.constantFrom('2026-02-28T00:00:00Z', '2026-03-02T00:00:00Z'))
         .map(([id, expiresAt]) => proofOf(id, expiresAt)),
     ),
+    trust: fc.constant({ writes: 'local' as const }),
   });
 
   test('the proved score is never above the declared one, and both are whole numbers of 0..100', () => {

@@ -2,6 +2,9 @@ import { declaredNotChecked } from '../explore/declared-not-checked.ts';
 import type { Grade } from '../gap/gap.ts';
 import { gradeOf } from '../gap/grade.ts';
 import type { Manifest } from '../manifest/manifest.ts';
+import { hasExpired } from '../proof/expiry.ts';
+import { isTrusted } from '../proof/counted.ts';
+import type { ProofOrigin, ProofWrites } from '../proof/proof.ts';
 import { earnedTier, type Evidence } from './earned.ts';
 import { isPack, PACKS, type Pack } from './packs.ts';
 import { WEIGHTS, type Rule, type Tier } from './rule.ts';
@@ -14,9 +17,9 @@ export interface Score {
   grade: Grade;
 }
 
-/** What came of one rule that counts. */
+/** What came of one rule that counts. `origin`: of the proof, where `earned` is X; null: the record has none. */
 export type Verdict =
-  | { rule: Rule; passed: true; earned: Tier }
+  | { rule: Rule; passed: true; earned: Tier; origin?: ProofOrigin | null }
   /** `path`: the manifest path of what is wrong or missing. */
   | { rule: Rule; passed: false; path: string };
 
@@ -33,6 +36,10 @@ export interface AuditResult {
   proved: Score | null;
   /** Ids of the rules that pass as declared and wait for a proof record. */
   pendingProofs: string[];
+  /** Where proofs of the agent are written; null: no sidecar was asked. */
+  proofWrites: ProofWrites | null;
+  /** Ids of the rules with an unexpired local proof that does not count. */
+  uncountedProofs: string[];
   /** Manifest paths that are declared and that nothing checks. */
   declaredNotChecked: string[];
 }
@@ -57,8 +64,9 @@ export function audit(manifest: Manifest, options: AuditOptions): AuditResult {
   const verdicts = counted.map((rule): Verdict => {
     const path = rule.violatedAt(manifest);
     if (path !== null) return { rule, passed: false, path };
-    const earned = evidence === null ? 'D' : earnedTier(rule, manifest, evidence, at);
-    return { rule, passed: true, earned };
+    if (evidence === null) return { rule, passed: true, earned: 'D' };
+    const { tier: earned, ...proof } = earnedTier(rule, manifest, evidence, at);
+    return { rule, passed: true, earned, ...proof };
   });
   return {
     agentName: manifest.metadata.name,
@@ -71,8 +79,15 @@ export function audit(manifest: Manifest, options: AuditOptions): AuditResult {
     pendingProofs: verdicts.flatMap((each) =>
       each.passed && each.rule.tier === 'X' && each.earned === 'D' ? [each.rule.id] : [],
     ),
+    proofWrites: evidence?.trust.writes ?? null,
+    uncountedProofs: evidence === null ? [] : uncounted(evidence, at),
     declaredNotChecked: declaredNotChecked(manifest),
   };
+}
+
+function uncounted({ proofs, trust }: Evidence, at: Date): string[] {
+  const left = proofs.filter((proof) => !isTrusted(proof, trust) && !hasExpired(proof, at));
+  return left.map(({ ruleId }) => ruleId);
 }
 
 function packsOf(manifest: Manifest, chosen: readonly Pack[]): Pack[] {

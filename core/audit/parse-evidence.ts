@@ -1,7 +1,7 @@
 import type { Check, HealthReport } from '../health/health.ts';
 import { parseHealthReport } from '../health/parse-health-report.ts';
 import { proofRecord } from '../proof/proof-record.ts';
-import type { ProofRecord } from '../proof/proof.ts';
+import { PROOF_ORIGINS, type ProofRecord, type ProofWrites } from '../proof/proof.ts';
 import { integer, isRecord, list, object, own, parseWith, text } from '../untrusted/fields.ts';
 
 /** What the three routes of a sidecar say; null: that is not how a sidecar answers. */
@@ -40,6 +40,12 @@ export function parseAuditPage(
 }
 
 const proofs = list(proofRecord, { max: 1000 });
+
+/** The header of `GET /proof`; a sidecar without it accepts local writes. null: the value is not valid. */
+export function parseProofWrites(value: string | undefined): ProofWrites | null {
+  if (value === undefined) return 'local';
+  return PROOF_ORIGINS.find((each) => each === value) ?? null;
+}
 
 /** `GET /proof` */
 export function parseProofList(value: unknown): ProofRecord[] | null {

@@ -93,12 +93,16 @@ function valueOf<T>(fact: Fact<T>, otherwise: T): T {
   return fact.known ? fact.value : otherwise;
 }
 
+/** What is lost with an object, by its kind. */
+const DATA: Readonly<Record<string, string>> = {
+  CustomResourceDefinition: '; removing it removes every AgentObservation',
+  Namespace: '; removing it removes every AgentObservation in it',
+};
+
 function leftObject({ kind, resource, namespace, name }: LabelledObject, what: string): Leftover {
   const where = namespace === null ? '' : ` -n ${namespace}`;
   const inside = namespace === null ? '' : ` in ${namespace}`;
-  const data = resource.startsWith('customresourcedefinitions')
-    ? '; removing it removes every AgentObservation'
-    : '';
+  const data = DATA[kind] ?? '';
   return {
     kind,
     namespace,

@@ -26,6 +26,14 @@ export interface AgentReport {
   checks: Check[];
 }
 
+/** Why a 2xx response of the agent's `GET /platform/health` is not a valid report. */
+export interface InvalidReport {
+  /** Such as `checks[3].status`; empty: the response as a whole. */
+  field: string;
+  /** Such as `must be a string`. */
+  reason: string;
+}
+
 /** What was observed of the declared guardrails in the newest ring entries that carry behavioral data (at most 100). */
 export interface BehaviorFacts {
   /** Entries that carry behavioral data; 0: nothing is known. */
@@ -50,6 +58,8 @@ export type PolicyFacts =
 export interface Facts {
   at: Date;
   agentReport: AgentReport | null;
+  /** null: the report is valid, or the agent has none. */
+  invalidReport: InvalidReport | null;
   /** Does the agent's port answer at all. null: the report is made without an upstream (reporter, CLI); no such check then. */
   upstream: Reach | null;
   /** Upstream `GET /health`; null: not asked, and nothing is concluded from it. */

@@ -7,6 +7,8 @@ import type { Severity } from './gap.ts';
 /** Declared check id to the manifest path that declares it. */
 type Declared = ReadonlyMap<string, string>;
 
+const NOT_SHOWN_WORDS = "declared, not shown: the agent's check is skipped";
+
 /** Rows that only an agent's own report can fill (agent-sdk mode). */
 export const AGENT_RULES: readonly GapRule[] = [
   {
@@ -18,17 +20,33 @@ export const AGENT_RULES: readonly GapRule[] = [
     find: findModel,
   },
   checkRule({ prefix: 'env:', severity: 'high', field: 'spec.requires.envVars', declared: variableIds }),
-  checkRule({ prefix: 'service:', severity: 'high', field: 'spec.requires.services', declared: serviceIds }),
-  checkRule({ prefix: 'tool:', severity: 'medium', field: 'spec.tools', declared: toolIds }),
+  checkRule({
+    prefix: 'service:',
+    severity: 'high',
+    field: 'spec.requires.services',
+    declared: reachIds('service:'),
+    mustBeShown: true,
+  }),
+  checkRule({
+    prefix: 'tool:',
+    severity: 'medium',
+    field: 'spec.tools',
+    declared: toolIds,
+    mustBeShown: true,
+  }),
+  notShownRule('memory:', 'role'),
+  notShownRule('mcp:', 'name'),
 ];
 
 function variableIds(manifest: Manifest): Declared {
   return new Map([...declaredVariables(manifest)].map(([name, path]) => [`env:${name}`, path]));
 }
 
-function serviceIds(manifest: Manifest): Declared {
-  const services = reachTargets(manifest).filter((target) => target.id.startsWith('service:'));
-  return new Map(services.map((target) => [target.id, target.path.replace(/\.address$/, '')]));
+function reachIds(prefix: string): (manifest: Manifest) => Declared {
+  return (manifest) => {
+    const targets = reachTargets(manifest).filter((target) => target.id.startsWith(prefix));
+    return new Map(targets.map((target) => [target.id, target.path.replace(/\.address$/, '')]));
+  };
 }
 
 function toolIds(manifest: Manifest): Declared {
@@ -43,11 +61,16 @@ function checkRule(row: {
   /** Where a failed check belongs that the manifest does not declare. */
   field: string;
   declared(manifest: Manifest): Declared;
+  /** A declared item whose check is skipped is an issue, too. */
+  mustBeShown?: true;
 }): GapRule {
-  const { prefix, severity } = row;
+  const { prefix, severity, mustBeShown } = row;
   return {
     property: `${prefix}<name>`,
-    when: { [severity]: "the agent's check fails, or the declared item is not reported" },
+    when: {
+      [severity]: "the agent's check fails, or the declared item is not reported",
+      ...(mustBeShown && { low: NOT_SHOWN_WORDS }),
+    },
     find: ({ manifest, agentChecks }) => {
       if (agentChecks === null) return [];
       const declared = row.declared(manifest);
@@ -57,9 +80,39 @@ function checkRule(row: {
       for (const [id, each] of agentChecks)
         if (id.startsWith(prefix) && each.status === 'fail')
           findings.push(failed(each, declared.get(id) ?? row.field, severity));
-      return findings;
+      return mustBeShown ? [...findings, ...notShown(declared, agentChecks)] : findings;
     },
   };
+}
+
+/** A row for a kind of check whose failure is not an issue, but whose skip is. */
+function notShownRule(prefix: string, what: string): GapRule {
+  return {
+    property: `${prefix}<${what}>`,
+    when: { low: NOT_SHOWN_WORDS },
+    find: ({ manifest, agentChecks }) =>
+      agentChecks === null ? [] : notShown(reachIds(prefix)(manifest), agentChecks),
+  };
+}
+
+function notShown(declared: Declared, agentChecks: ReadonlyMap<string, Check>): Finding[] {
+  return [...declared].flatMap(([id, field]): Finding[] => {
+    const found = agentChecks.get(id);
+    if (found?.status !== 'skip') return [];
+    return [
+      {
+        severity: 'low',
+        property: id,
+        description: `${id} is declared, not shown: the agent skips the check${found.message ? `: ${found.message}` : '.'}`,
+        recommendation: `Make the agent's reporter able to check ${id}, or remove it from the manifest.`,
+        isNotShown: true,
+        field,
+        declared: id,
+        observed: 'skip',
+        evidenceLevel: 'probed',
+      },
+    ];
+  });
 }
 
 function failed(check: Check, field: string, severity: Severity): Finding {

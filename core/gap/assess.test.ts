@@ -5,9 +5,9 @@ import type { BehaviorFacts, Facts, HttpAnswer } from '../facts/facts.ts';
 import type { Check, CheckStatus } from '../health/health.ts';
 import type { ManifestSpec } from '../manifest/manifest.ts';
 import { align } from './align.ts';
-import { assess } from './assess.ts';
+import { assess, STATIC_FLOOR } from './assess.ts';
 import { POINTS } from './finding.ts';
-import type { GapReport } from './gap.ts';
+import type { GapReport, Issue } from './gap.ts';
 
 const PII = { guardrails: { input: [{ type: 'pii-detector' as const }] } };
 const DATASET = { evaluation: { datasets: [{ name: 'golden', path: 'golden.jsonl' }] } };
@@ -133,8 +133,109 @@ describe('what the agent reports of itself', () => {
     expect(gapOf(SPEC, facts)).toBe(expected);
   });
 
+  test.each<[string, Partial<Facts>, string]>([
+    ['service skipped', but('service:db', 'skip'), '95 A, low service:db'],
+    ['tool skipped', but('tool:search', 'skip'), '95 A, low tool:search'],
+    [
+      'memory skipped',
+      reported([...FINE, ['memory:backend', 'skip'], ['memory:shortTerm', 'pass']]),
+      '95 A, low memory:backend',
+    ],
+    ['MCP server skipped', reported([...FINE, ['mcp:files', 'skip']]), '95 A, low mcp:files'],
+    ['memory fails', reported([...FINE, ['memory:backend', 'fail']]), '100 A'],
+    ['MCP server not reported', reported(FINE), '100 A'],
+    ['an undeclared tool skipped', reported([...FINE, ['tool:other', 'skip']]), '100 A'],
+  ])('declared, not shown: %s', (_name, facts, expected) => {
+    const spec = {
+      ...SPEC,
+      memory: { backend: 'redis', shortTerm: { connection: 'redis://cache:6379' } },
+      mcp: { servers: [{ name: 'files', transport: 'stdio' as const, command: 'files' }] },
+    };
+    expect(gapOf(spec, facts)).toBe(expected);
+  });
+
+  test.each([
+    [1, 95],
+    [4, 80],
+    [5, 80],
+    [40, 80],
+  ])('declared, not shown: %i skipped tools leave %i, and each is an issue', (count, score) => {
+    const names = Array.from({ length: count }, (_, index) => `t${index}`);
+    const checks = names.map((name): [string, CheckStatus] => [`tool:${name}`, 'skip']);
+    const { score: found, issues } = assess(
+      aManifest({ ...PII, tools: names.map((name) => ({ name })) }),
+      someFacts(reported([['model:openai/gpt-4o', 'pass'], ...checks])),
+    );
+    expect([found, issues.length]).toEqual([score, count]);
+    for (const { severity, description } of issues)
+      expect([severity, description]).toEqual(['low', expect.stringContaining('declared, not shown')]);
+  });
+
   test('none of it counts in manifest-static mode', () => {
     expect(gapOf(SPEC)).toBe('100 A');
+  });
+});
+
+describe('a report that is not valid', () => {
+  const INVALID = { invalidReport: { field: 'timestamp', reason: 'must not be more than 120 s old' } };
+
+  test('is an issue with the field and the reason, and the source stays the manifest', () => {
+    const { score, source, issues } = assess(aManifest(PII), someFacts(INVALID));
+    expect({ score, source, issues }).toEqual({
+      score: 80,
+      source: 'manifest-static',
+      issues: [
+        {
+          severity: 'high',
+          property: 'reporter.invalid',
+          description:
+            'GET /platform/health of the agent is not a valid report: timestamp must not be more than 120 s old.',
+          recommendation: expect.stringMatching(/\.$/),
+        },
+      ],
+    });
+  });
+
+  const tools = Array.from({ length: 9 }, (_, index) => ({ name: `t${index}` }));
+  const noTools = { capabilities: { answered: true, status: 200, latencyMs: 1, tools: [] } } as const;
+  test.each<[string, Partial<ManifestSpec>, Partial<Facts>, number]>([
+    ['a dead agent', PII, { ...DEAD, ...INVALID }, 50],
+    ['a dead agent without guardrails', DATASET, { ...DEAD, ...INVALID }, 45],
+    [
+      'all of the manifest rows, too',
+      DATASET,
+      { ...DEAD, ...INVALID, manifestInvalid: 'line 3', podAgentName: 'store' },
+      45,
+    ],
+    ['nine tools that are not listed', { ...PII, tools }, noTools, 45],
+    [
+      'a denial below that',
+      DATASET,
+      { ...DEAD, ...INVALID, policy: { state: 'answered', denials: ['x'] } },
+      40,
+    ],
+    ['rules that are not loaded', DATASET, { ...DEAD, ...INVALID, policy: { state: 'not-loaded' } }, 25],
+    [
+      'critical denials to the end',
+      DATASET,
+      {
+        ...DEAD,
+        ...INVALID,
+        policy: {
+          state: 'answered',
+          denials: ['monthly_cost_limit_exceeded', 'destructive_tool_without_confirmation'],
+        },
+      },
+      0,
+    ],
+    [
+      'a guardrail that was never observed',
+      { ...PII, tools },
+      { ...noTools, behavior: { sampled: 4, guardrailsInvoked: new Map() } },
+      25,
+    ],
+  ])('the floor of manifest-static: %s', (_name, spec, facts, score) => {
+    expect(assess(aManifest(spec), someFacts(facts)).score).toBe(score);
   });
 });
 
@@ -300,6 +401,7 @@ describe('laws', () => {
     agentReport: fc.option(fc.record({ checks: fc.array(check, { maxLength: 20 }) })),
     health: fc.option(answer),
     capabilities: fc.option(answer),
+    invalidReport: fc.option(fc.constant({ field: 'status', reason: 'must be a string' })),
     policy: fc.oneof(
       fc.constant({ state: 'not-loaded' as const }),
       fc.array(fc.string()).map((denials) => ({ state: 'answered' as const, denials })),
@@ -314,11 +416,21 @@ describe('laws', () => {
     ),
   });
 
-  test('the score is 0..100, what its issues cost, and each property counts once', () => {
+  const STATIC_ROW = /^(manifest|auditable|evaluated|agent|healthcheckable|discoverable|reporter)(\.|$)/;
+
+  test('the score is 0..100, what its issues cost within the two bounds, and each property counts once', () => {
     fc.assert(
       fc.property(spec, facts, (someSpec, some) => {
         const report = assess(aManifest(someSpec), someFacts(some));
-        const lost = report.issues.reduce((sum, issue) => sum + POINTS[issue.severity], 0);
+        const lostBy = (of: (issue: Issue) => boolean): number =>
+          report.issues.filter(of).reduce((sum, issue) => sum + POINTS[issue.severity], 0);
+        const isStatic = ({ property }: Issue): boolean => STATIC_ROW.test(property);
+        const isNotShown = ({ description }: Issue): boolean => description.includes('declared, not shown');
+        const ofStatic = lostBy(isStatic);
+        const lost =
+          (report.source === 'manifest-static' ? Math.min(ofStatic, 100 - STATIC_FLOOR) : ofStatic) +
+          Math.min(20, lostBy(isNotShown)) +
+          lostBy((issue) => !isStatic(issue) && !isNotShown(issue));
         expect(report.score).toBe(Math.max(0, 100 - lost));
         expect(new Set(report.issues.map((issue) => issue.property)).size).toBe(report.issues.length);
       }),

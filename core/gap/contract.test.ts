@@ -56,7 +56,10 @@ describe('Scoring (manifest-static)', () => {
     {
       guardrails: fc.constant(PII.guardrails),
       evaluation: fc.constant({ datasets: [{ name: 'golden', path: 'golden.jsonl' }] }),
-      tools: fc.array(fc.constant({ name: 'search' }), { maxLength: 1 }),
+      tools: fc.uniqueArray(
+        fc.integer({ min: 1, max: 30 }).map((index) => ({ name: `t${index}` })),
+        { selector: ({ name }) => name },
+      ),
       requires: fc.constant({ envVars: ['DB'], services: [{ name: 'db', address: 'db:1' }] }),
     },
     { requiredKeys: [] },
@@ -64,8 +67,11 @@ describe('Scoring (manifest-static)', () => {
 
   test('Grade F is reachable only in agent-sdk mode', () => {
     fc.assert(
-      fc.property(someSpec, someAnswer, someAnswer, (spec, health, capabilities) => {
-        expect(verdict(spec, { health, capabilities })[1]).not.toBe('F');
+      fc.property(someSpec, someAnswer, someAnswer, fc.boolean(), (spec, health, capabilities, isInvalid) => {
+        const invalidReport = isInvalid ? { field: 'status', reason: 'must be a string' } : null;
+        const listed = capabilities === null ? null : { ...capabilities, tools: [] };
+        const [score, grade] = verdict(spec, { health, capabilities: listed, invalidReport });
+        expect([score >= 45, grade === 'F']).toEqual([true, false]);
       }),
     );
     const checks = [

@@ -10,6 +10,8 @@ export interface Finding {
   description: string;
   recommendation: string;
   source?: 'policy';
+  /** It is declared, and the agent skips its check: such findings cost little together. */
+  isNotShown?: true;
   /** Manifest path of what was declared. */
   field: string;
   declared: string;

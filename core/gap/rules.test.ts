@@ -12,6 +12,8 @@ type Case = [Partial<ManifestSpec>, Partial<Facts>];
 const REFUSED: HttpAnswer = { answered: false, reason: 'connection refused' };
 const SPEC: Partial<ManifestSpec> = {
   tools: [{ name: 'search' }],
+  memory: { backend: 'redis' },
+  mcp: { servers: [{ name: 'files', transport: 'stdio', command: 'files' }] },
   guardrails: { input: [{ type: 'pii-detector' }] },
   requires: { envVars: ['DB_URL'], services: [{ name: 'db', address: 'db:5432' }] },
 };
@@ -37,6 +39,7 @@ const FIRING: Readonly<Record<string, Case[]>> = {
   'agent.name-mismatch': [[{}, { podAgentName: 'store' }]],
   healthcheckable: [[{}, { health: REFUSED }]],
   discoverable: [[{}, { capabilities: REFUSED }]],
+  'reporter.invalid': [[{}, { invalidReport: { field: 'status', reason: 'must be a string' } }]],
   'discoverable.<tool>': [[SPEC, { capabilities: { answered: true, status: 200, latencyMs: 1, tools: [] } }]],
   'model.apiKey': [
     reported(['model:openai/gpt-4o', 'fail']),
@@ -44,8 +47,10 @@ const FIRING: Readonly<Record<string, Case[]>> = {
     reported(),
   ],
   'env:<name>': [reported(['env:DB_URL', 'fail']), reported()],
-  'service:<name>': [reported(['service:db', 'fail']), reported()],
-  'tool:<name>': [reported(['tool:search', 'fail']), reported()],
+  'service:<name>': [reported(['service:db', 'fail']), reported(), reported(['service:db', 'skip'])],
+  'tool:<name>': [reported(['tool:search', 'fail']), reported(), reported(['tool:search', 'skip'])],
+  'memory:<role>': [reported(['memory:backend', 'skip'])],
+  'mcp:<name>': [reported(['mcp:files', 'skip'])],
   'guardrails.<where>.<type>': [seen(49), seen(79), seen(99), seen(100)],
   'policy.<reason>': [
     denied('monthly_cost_limit_exceeded'),

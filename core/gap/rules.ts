@@ -8,14 +8,7 @@ import { BEHAVIOR_RULES } from './behavior-rules.ts';
 import { ENDPOINT_RULES } from './endpoint-rules.ts';
 import { SEVERITIES, type Finding, type GapRule, type RuleInput } from './finding.ts';
 import { MANIFEST_RULES } from './manifest-rules.ts';
-
-/** The gap table. */
-export const GAP_RULES: readonly GapRule[] = [
-  ...MANIFEST_RULES,
-  ...ENDPOINT_RULES,
-  ...AGENT_RULES,
-  ...BEHAVIOR_RULES,
-];
+import { REPORTER_RULES } from './reporter-rules.ts';
 
 /** Texts may carry what the agent said. */
 const MAX_TEXT = 500;
@@ -24,14 +17,30 @@ export function sourceOf(facts: Facts): ReportSource {
   return facts.agentReport === null ? 'manifest-static' : 'agent-sdk';
 }
 
+/** A finding of a rule of the table. */
+export interface Found extends Finding {
+  /** The rows that it belongs to. */
+  part: 'static' | 'agent' | 'behavior';
+}
+
+const PARTS: readonly [Found['part'], readonly GapRule[]][] = [
+  ['static', [...MANIFEST_RULES, ...ENDPOINT_RULES, ...REPORTER_RULES]],
+  ['agent', AGENT_RULES],
+  ['behavior', BEHAVIOR_RULES],
+];
+
+/** The gap table. */
+export const GAP_RULES: readonly GapRule[] = PARTS.flatMap(([, rules]) => rules);
+
 /** What the whole table finds, each property once with its worst severity, the most severe first. */
-export function findingsOf(manifest: Manifest, facts: Facts): Finding[] {
+export function findingsOf(manifest: Manifest, facts: Facts): Found[] {
   const input: RuleInput = { manifest, facts, agentChecks: agentChecksOf(manifest, facts) };
-  const byProperty = new Map<string, Finding>();
-  for (const rule of GAP_RULES)
-    for (const finding of rule.find(input)) {
+  const byProperty = new Map<string, Found>();
+  for (const [part, rules] of PARTS)
+    for (const finding of rules.flatMap((rule) => rule.find(input))) {
       const known = byProperty.get(finding.property);
-      if (known === undefined || rankOf(finding) < rankOf(known)) byProperty.set(finding.property, finding);
+      if (known === undefined || rankOf(finding) < rankOf(known))
+        byProperty.set(finding.property, { ...finding, part });
     }
   return [...byProperty.values()].sort((a, b) => rankOf(a) - rankOf(b)).map(withShortTexts);
 }
@@ -45,7 +54,7 @@ function rankOf(finding: Finding): number {
   return SEVERITIES.indexOf(finding.severity);
 }
 
-function withShortTexts(finding: Finding): Finding {
+function withShortTexts(finding: Found): Found {
   return {
     ...finding,
     property: cut(finding.property, MAX_TEXT),

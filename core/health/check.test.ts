@@ -305,7 +305,14 @@ describe('status and summary', () => {
   ])('%j is %s, said as %s', (checks, status, ready) => {
     const report = ofStatus(...checks);
     expect(report.status).toBe(status);
-    expect(readyOf(report, 'agent-sdk')).toEqual({ ...report, status: ready, source: 'agent-sdk' });
+    expect(readyOf(report, 'agent-sdk', null)).toEqual({ ...report, status: ready, source: 'agent-sdk' });
+    const note = 'GET /platform/health of the agent is not a valid report: status must be a string';
+    expect(readyOf(report, 'manifest-static', { field: 'status', reason: 'must be a string' })).toEqual({
+      ...report,
+      status: ready,
+      source: 'manifest-static',
+      note,
+    });
   });
 
   test('the report is whole, and every check is in one number', () => {

@@ -1,5 +1,5 @@
 import { criticalServiceIds } from '../facts/declared.ts';
-import type { AgentReport, Facts, Reach } from '../facts/facts.ts';
+import type { AgentReport, Facts, InvalidReport, Reach } from '../facts/facts.ts';
 import type { Manifest } from '../manifest/manifest.ts';
 import type {
   Check,
@@ -11,6 +11,7 @@ import type {
   ReportSource,
 } from './health.ts';
 import { ownChecks, reachOutcome } from './own-checks.ts';
+import { invalidReportText } from './parse-agent-report.ts';
 import { healthStatusOf, severityOf, summaryOf } from './summarize.ts';
 
 /**
@@ -40,8 +41,15 @@ const READY: Readonly<Record<HealthStatus, ReadyStatus>> = {
 };
 
 /** What `/health/ready` answers; only `not-ready` is a 503. */
-export function readyOf(report: HealthReport, source: ReportSource): ReadyReport {
-  return { ...report, status: READY[report.status], source };
+export function readyOf(
+  report: HealthReport,
+  source: ReportSource,
+  invalidReport: InvalidReport | null,
+): ReadyReport {
+  const ready: ReadyReport = { ...report, status: READY[report.status], source };
+  if (invalidReport === null) return ready;
+  const problem = invalidReportText(invalidReport);
+  return { ...ready, note: `GET /platform/health of the agent is not a valid report: ${problem}` };
 }
 
 const WORST: readonly CheckStatus[] = ['fail', 'skip', 'pass'];

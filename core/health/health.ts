@@ -39,6 +39,8 @@ export interface HealthReport {
 export interface ReadyReport extends Omit<HealthReport, 'status'> {
   status: ReadyStatus;
   source: ReportSource;
+  /** Why the agent's own report is not used, where it is not valid. */
+  note?: string;
 }
 
 export type ReportSource = 'manifest-static' | 'agent-sdk';

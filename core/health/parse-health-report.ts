@@ -1,16 +1,16 @@
 import {
+  fail,
   INVALID,
   isoTime,
-  isRecord,
   list,
   number,
   object,
   oneOf,
-  own,
   parseWith,
   text,
   withDefault,
   type Field,
+  type Parsed,
 } from '../untrusted/fields.ts';
 import type { Check, CheckCategory, CheckSeverity, HealthReport } from './health.ts';
 import { categoryOf, healthStatusOf, summaryOf } from './summarize.ts';
@@ -44,16 +44,25 @@ export const checkList: Field<Check[]> = (value, path, errors) => {
   return parsed === INVALID ? INVALID : parsed.filter((each) => each !== null);
 };
 
-const report = object({ agentName: words, timestamp: isoTime, checks: checkList });
+/** Any text: the verdict is computed from the checks. */
+const status: Field<string> = (value, path, errors) =>
+  typeof value === 'string' ? value : fail(errors, path, 'must be a string');
 
-/**
- * Reads what the agent's `GET /platform/health` answered; null when it is no HealthReport. Summary and status are
- * computed from the checks: what the agent concludes from them is not taken over.
- */
-export function parseHealthReport(value: unknown): HealthReport | null {
-  if (!isRecord(value) || typeof own(value, 'status') !== 'string') return null;
+const report = object({ agentName: words, timestamp: isoTime, status, checks: checkList });
+
+/** Reads a HealthReport. Summary and status are computed from the checks: the sender's own are not used. */
+export function readHealthReport(value: unknown): Parsed<HealthReport> {
   const parsed = parseWith(report, value);
-  if (!parsed.ok) return null;
+  if (!parsed.ok) return parsed;
   const { checks } = parsed.value;
-  return { ...parsed.value, status: healthStatusOf(checks), summary: summaryOf(checks) };
+  return {
+    ok: true,
+    value: { ...parsed.value, status: healthStatusOf(checks), summary: summaryOf(checks) },
+  };
+}
+
+/** As `readHealthReport`; null: it is not a valid HealthReport. */
+export function parseHealthReport(value: unknown): HealthReport | null {
+  const parsed = readHealthReport(value);
+  return parsed.ok ? parsed.value : null;
 }

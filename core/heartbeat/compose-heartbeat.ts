@@ -19,6 +19,7 @@ export interface HeartbeatInput {
   manifestHash?: string | null;
   health: HealthReport;
   gap: GapReport;
+  scoreWithoutLocalProofs?: number | null;
   proofs?: readonly ProofRecord[];
   /** The control plane's revision that was last taken over; 0 before the first, and for who keeps no proofs. */
   proofRevision?: number;
@@ -42,6 +43,7 @@ export function composeHeartbeat(input: HeartbeatInput): Heartbeat {
     source: input.gap.source,
     health: input.health,
     gap: input.gap,
+    scoreWithoutLocalProofs: input.scoreWithoutLocalProofs ?? null,
     proof: (input.proofs ?? []).map(({ expired: _, ...record }) => record),
     proofRevision: input.proofRevision ?? 0,
     usage: input.usage ?? null,

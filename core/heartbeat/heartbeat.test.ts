@@ -100,6 +100,7 @@ describe('a heartbeat that is read', () => {
         checks: [],
       },
       gap: { score: 100, grade: 'A', source: 'manifest-static', issues: [] },
+      scoreWithoutLocalProofs: null,
       proof: [],
       proofRevision: 0,
       usage: null,

@@ -21,6 +21,8 @@ export interface Heartbeat {
   source: GapReport['source'];
   health: HealthReport;
   gap: GapReport;
+  /** The score of the gap without local proofs; null: no local proof counts in it. */
+  scoreWithoutLocalProofs: number | null;
   proof: ProofRecord[];
   proofRevision: number;
   usage: UsageWindow | null;

@@ -90,6 +90,7 @@ const heartbeat = object({
   source: nullable(source),
   health,
   gap,
+  scoreWithoutLocalProofs: nullable(integer({ min: 0, max: 100 })),
   proof: withDefault(list(proofRecord, { max: MAX_PROOFS, cut: true }), []),
   proofRevision: withDefault(count, 0),
   usage: nullable(usageWindow),

@@ -69,6 +69,7 @@ const SAME_VARIABLES = {
   controlAccess: { name: 'CONTROL_ACCESS', value: 'local' },
   logFormat: { name: 'LOG_FORMAT', value: 'json' },
   token: { name: 'PLATFORM_TOKEN_FILE', value: `${IDENTITY_PATH}/token` },
+  proofWrites: { name: 'PROOF_WRITES', value: 'control-plane' },
   ca: { name: 'PLATFORM_CA_FILE', value: `${IDENTITY_PATH}/ca.crt` },
 } as const;
 
@@ -160,12 +161,13 @@ function engineEnvironment({ engine }: InjectionSettings): EnvVariable[] {
   ];
 }
 
-function controlPlaneEnvironment({ controlPlaneUrl, ca }: InjectionSettings): EnvVariable[] {
+function controlPlaneEnvironment({ controlPlaneUrl, ca, proofWrites }: InjectionSettings): EnvVariable[] {
   if (controlPlaneUrl === null) return [];
   return [
     { name: 'PLATFORM_URL', value: controlPlaneUrl },
     SAME_VARIABLES.token,
     ...(ca === null ? [] : [SAME_VARIABLES.ca]),
+    ...(proofWrites === 'local' ? [] : [SAME_VARIABLES.proofWrites]),
   ];
 }
 

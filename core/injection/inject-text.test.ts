@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { parseAllDocuments, stringify } from 'yaml';
 import { anyPod } from '../../testing/any-pod.ts';
 import { injectionSettings } from '../../testing/pods.ts';
-import fc from '../../testing/properties.ts';
+import fc, { runs } from '../../testing/properties.ts';
 import { injectManifests, uninjectManifests } from './inject-manifests.ts';
 import type { ChangedText } from './inject-text.ts';
 
@@ -275,6 +275,6 @@ test('any pod, written in any style, comes back; and says between what the webho
       const again = injected(uninjectManifests(once.text).text);
       expect(read(again.text)).toEqual(read(once.text));
     }),
-    { numRuns: 25 },
+    { numRuns: runs(25) },
   );
 });

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { isDeepStrictEqual } from 'node:util';
 import { applyPatch } from '../../testing/json-patch.ts';
 import { anyPod } from '../../testing/any-pod.ts';
-import { injectionSettings } from '../../testing/pods.ts';
+import { injectionSettings, optedInPod } from '../../testing/pods.ts';
 import fc from '../../testing/properties.ts';
 import { decide } from './decide.ts';
 import { inject, uninject } from './inject.ts';
@@ -19,6 +19,7 @@ const INSTALLATIONS: InjectionSettings[] = [
   injectionSettings(),
   injectionSettings({ engine: { image: 'opa:1', resources } }),
   injectionSettings({ controlPlaneUrl: null, ca: null, engine: 'none' }),
+  injectionSettings({ proofWrites: 'control-plane' }),
 ];
 
 function injected(pod: Pod, settings = injectionSettings()): Pod {
@@ -218,3 +219,14 @@ law('no container but ours mounts what injection brought, and ours mount no API 
       expect(mountsOf(container)).toContainEqual({ name: VOLUMES.noApi, mountPath: place, readOnly: true });
   }
 });
+
+test.each([
+  ['control-plane', [{ name: 'PROOF_WRITES', value: 'control-plane' }]],
+  ['local', []],
+] as const)(
+  'the sidecar of an installation with proofs %s has PROOF_WRITES accordingly',
+  (proofWrites, expected) => {
+    const { initContainers = [] } = injected(optedInPod(), injectionSettings({ proofWrites })).spec;
+    expect(initContainers[0]?.env?.filter(({ name }) => name === 'PROOF_WRITES')).toEqual(expected);
+  },
+);

@@ -1,4 +1,5 @@
 import type { PolicyMode } from '../heartbeat/heartbeat.ts';
+import type { ProofWrites } from '../proof/proof.ts';
 
 /** Requests and limits as Kubernetes quantities. */
 export interface SidecarResources {
@@ -32,6 +33,8 @@ export interface InjectionSettings {
   heartbeatSeconds: number;
   /** null: sidecars send no heartbeats. */
   controlPlaneUrl: string | null;
+  /** Where the proofs of injected agents are written: `control-plane` where the installation has an admin key. */
+  proofWrites: ProofWrites;
   /** PEM, one or more certificates; null: those that the sidecar image knows. */
   ca: string | null;
   /** The product's version and a hash of the settings above, for `platform.io/injected`. */

@@ -3,7 +3,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { parse } from 'yaml';
 import { FULL_MANIFEST, manifestText } from '../../testing/manifests/manifest-text.ts';
 import published from './agent.schema.generated.json' with { type: 'json' };
-import fc from '../../testing/properties.ts';
+import fc, { runs } from '../../testing/properties.ts';
 import { MANIFEST_SCHEMA, schemaNodeAt } from './schema.ts';
 import type { SchemaNode } from './schema-node.ts';
 import { validateManifest } from './validate.generated.ts';
@@ -22,7 +22,7 @@ test('the published schema is good JSON Schema 2020-12 to others, and gives the 
       replaceAt(document, path, value);
       expect(validateManifest(document)).toBe(validate(document));
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   );
 });
 

@@ -102,9 +102,26 @@ const ROWS: [ConditionType, string, string, ConditionInput][] = [
   ],
   ['PolicyLoaded', 'True', 'PolicyLoaded', inputOf()],
   ['Compliant', 'Unknown', 'NotReporting', silent()],
+  [
+    'Compliant',
+    'False',
+    'ReporterInvalid',
+    inputOf({ score: 74, live: [live(), live({ reporterInvalid: true, criticalIssues: 1 })] }),
+  ],
   ['Compliant', 'False', 'GradeTooLow', inputOf({ score: 74, live: [live({ criticalIssues: 1 })] })],
   ['Compliant', 'False', 'CriticalIssue', inputOf({ live: [live({ criticalIssues: 1, violations: 1 })] })],
-  ['Compliant', 'False', 'PolicyDenied', inputOf({ live: [live({ deniedInWindow: 1 })] })],
+  [
+    'Compliant',
+    'False',
+    'PolicyDenied',
+    inputOf({ live: [live({ deniedInWindow: 1, policyState: 'unreachable' })] }),
+  ],
+  [
+    'Compliant',
+    'Unknown',
+    'EngineUnreachable',
+    inputOf({ score: 74, live: [live(), live({ policyState: 'unreachable' })] }),
+  ],
   ['Compliant', 'True', 'Compliant', inputOf({ score: 75 })],
 ];
 
@@ -121,6 +138,19 @@ describe('the truth tables of the conditions', () => {
     );
     expect(rows).toEqual(ROWS.map(([type, status, reason]) => `${type} ${status} ${reason}`));
   });
+
+  test.each([55, 75, 100])(
+    'while a configured engine gives no answer PolicyLoaded and Compliant are Unknown with a score of %i',
+    (score) => {
+      const input = inputOf({ score, live: [live({ score, policyState: 'unreachable' })] });
+      const found = conditionsOf([], input, { at: new Date(0) });
+      for (const type of ['PolicyLoaded', 'Compliant'])
+        expect(found.find((each) => each.type === type)).toMatchObject({
+          status: 'Unknown',
+          reason: 'EngineUnreachable',
+        });
+    },
+  );
 
   test('name the newest heartbeat of all instances, whichever of them is shown', () => {
     const last = live({ name: 'b', lastHeartbeat: '2026-11-21T12:00:20Z' });

@@ -7,6 +7,7 @@ import { always, conditionAt, verdictOf, type ConditionTable, type VerdictRow } 
 /** What the conditions are judged by. */
 export interface ConditionInput {
   phase: Phase;
+  /** Without what local proofs add to it. */
   score: number | undefined;
   /** All listed instances, and those of them that were heard from lately. */
   instances: readonly InstanceStatus[];
@@ -176,13 +177,25 @@ const POLICY_LOADED: readonly Row[] = [
   },
 ];
 
+const isEngineAway = someIs('unreachable');
+
+const isBelowBar = ({ score, compliantGrade }: ConditionInput): boolean =>
+  score === undefined || score < barOf(compliantGrade);
+
 const COMPLIANT: readonly Row[] = [
   {
     status: 'False',
+    reason: 'ReporterInvalid',
+    when: 'the report of an agent is not valid (issue `reporter.invalid`)',
+    holds: ({ live }) => live.some(({ reporterInvalid }) => reporterInvalid === true),
+    message: () => 'the report of the agent (GET /platform/health) is not valid',
+  },
+  {
+    status: 'False',
     reason: 'GradeTooLow',
-    when: 'the grade is below B, or below the annotation `platform.io/compliant-grade`',
-    holds: ({ score, compliantGrade }) => score === undefined || score < barOf(compliantGrade),
-    message: ({ compliantGrade }) => `the grade is below ${compliantGrade}`,
+    when: 'the grade without local proofs is below B, or below the annotation `platform.io/compliant-grade`, and every configured engine answers',
+    holds: (input) => !isEngineAway(input) && isBelowBar(input),
+    message: ({ compliantGrade }) => `the grade without local proofs is below ${compliantGrade}`,
   },
   {
     status: 'False',
@@ -197,6 +210,13 @@ const COMPLIANT: readonly Row[] = [
     when: 'the policy denied a request between the last two heartbeats, or the last gap has an issue `policy.*`',
     holds: ({ live }) => sum(live, (instance) => instance.deniedInWindow + instance.violations) > 0,
     message: () => 'the policy denied something since the last heartbeat',
+  },
+  {
+    status: 'Unknown',
+    reason: 'EngineUnreachable',
+    when: 'the engine of an instance gives no answer: the grade is without its denials',
+    holds: isEngineAway,
+    message: () => 'the policy engine gives no answer, so the grade is without its denials',
   },
   {
     status: 'True',
@@ -262,7 +282,8 @@ export const CONDITIONS: readonly ConditionTable<ConditionInput>[] = [
   },
   {
     type: 'Compliant',
-    meaning: 'grade A or B, no critical issue, no policy denial in the window',
+    meaning:
+      'grade A or B, no critical issue, no policy denial in the window, no invalid report of the agent, and a configured policy engine answers',
     rows: [UNREPORTED, ...COMPLIANT],
   },
 ];

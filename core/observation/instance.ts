@@ -1,3 +1,4 @@
+import { REPORTER_INVALID } from '../gap/reporter-rules.ts';
 import type { Heartbeat } from '../heartbeat/heartbeat.ts';
 import type { CheckStatus } from '../health/health.ts';
 import { dayOf } from '../usage/day-totals.ts';
@@ -50,12 +51,16 @@ export function instanceOf(
     seq: heartbeat.seq ?? (before === undefined ? 0 : before.seq + 1),
     phase: phaseOf(heartbeat.health.status),
     score: heartbeat.gap.score,
+    ...(heartbeat.scoreWithoutLocalProofs === null
+      ? {}
+      : { scoreWithoutLocalProofs: heartbeat.scoreWithoutLocalProofs }),
     lastHeartbeat: at.toISOString(),
     intervalSeconds: heartbeat.intervalSeconds,
     ...(heartbeat.sidecarVersion === null ? {} : { sidecarVersion: heartbeat.sidecarVersion }),
     ...dayTotals(before, heartbeat, at),
     violations: violationsOf(heartbeat),
     criticalIssues: heartbeat.gap.issues.filter((issue) => issue.severity === 'critical').length,
+    ...(hasInvalidReport(heartbeat) ? { reporterInvalid: true } : {}),
     ...(reachable === undefined ? {} : { agentReachable: reachable }),
     ...(modelStatus === undefined ? {} : { modelStatus }),
     ...(heartbeat.policyState === null ? {} : { policyState: heartbeat.policyState }),
@@ -76,6 +81,10 @@ function agentReachable(heartbeat: Heartbeat): boolean | undefined {
   const upstream = heartbeat.health.checks.find((check) => check.id === 'agent:upstream');
   if (upstream === undefined) return heartbeat.source === 'agent-sdk' ? true : undefined;
   return upstream.status === 'skip' ? undefined : upstream.status === 'pass';
+}
+
+function hasInvalidReport({ gap }: Heartbeat): boolean {
+  return gap.issues.some(({ property }) => property === REPORTER_INVALID);
 }
 
 function violationsOf(heartbeat: Heartbeat): number {

@@ -5,6 +5,7 @@ import type { Issue } from '../gap/gap.ts';
 import { gradeOf } from '../gap/grade.ts';
 import type { Check, HealthStatus } from '../health/health.ts';
 import type { Heartbeat } from '../heartbeat/heartbeat.ts';
+import type { ProofRecord } from '../proof/proof.ts';
 import { isRepeat, mergeHeartbeat, type Sender } from './merge-heartbeat.ts';
 import type { ObservationStatus } from './observation.ts';
 import { statusOf, withoutGone } from './status-of.ts';
@@ -167,7 +168,7 @@ describe('the first heartbeat', () => {
         ['AgentReachable', 'False', 'AgentUnreachable', 'the agent does not answer in 1 of 1 instances'],
         ['ModelReachable', 'True', 'ModelReachable', 'the model endpoint answers'],
         ['PolicyLoaded', 'False', 'NoEngine', 'no policy engine is configured'],
-        ['Compliant', 'False', 'GradeTooLow', 'the grade is below B'],
+        ['Compliant', 'False', 'GradeTooLow', 'the grade without local proofs is below B'],
       ].map(([type, status, reason, message]) => ({
         type,
         status,
@@ -528,7 +529,13 @@ describe('a process that is taken for gone', () => {
 });
 
 describe('proofs', () => {
-  const proof = { ruleId: 'EVAL-01', verifiedBy: 'ci', method: 'm', verifiedAt: '2026-03-01T10:00:00.000Z' };
+  const proof: ProofRecord = {
+    ruleId: 'EVAL-01',
+    origin: 'local',
+    verifiedBy: 'ci',
+    method: 'm',
+    verifiedAt: '2026-03-01T10:00:00.000Z',
+  };
   test('that a heartbeat brings are taken over, and are removed by who knew them', () => {
     const one = after({ rest: { proof: [proof], proofRevision: 0 } });
     expect([one.proofs, one.proofRevision]).toEqual([[proof], 1]);
@@ -538,8 +545,62 @@ describe('proofs', () => {
     expect([removed.proofs, removed.proofRevision, removed.proofTombstones]).toEqual([
       [],
       2,
-      [{ ruleId: 'EVAL-01', at: at(30).toISOString() }],
+      [{ ruleId: 'EVAL-01', origin: 'local', at: at(30).toISOString() }],
     ]);
+  });
+
+  test('that another store has decided on are as it decided, unless it is behind', () => {
+    const set = { revision: 3, proofs: [{ ...proof, origin: 'control-plane' as const }], tombstones: [] };
+    const one = after({ rest: { proof: [proof] } });
+    const decided = (status: ObservationStatus, seq: number, revision: number): ObservationStatus =>
+      mergeHeartbeat(
+        status,
+        aHeartbeat({ seq, proof: [] }),
+        { instance: 'i-1', proofs: { ...set, revision } },
+        at(seq * 20),
+      );
+    expect(decided(one, 2, 3)).toMatchObject({ proofs: set.proofs, proofRevision: 3 });
+    expect(decided(decided(one, 2, 3), 3, 2)).toMatchObject({ proofs: set.proofs, proofRevision: 3 });
+  });
+
+  test('that are local count in the score, and not for the condition Compliant', () => {
+    const compliant = (rest: Partial<Heartbeat>) =>
+      after({ rest }).conditions?.find(({ type }) => type === 'Compliant');
+    const gap = { score: 75, grade: 'B' as const, source: 'manifest-static' as const, issues: [] };
+    expect(compliant({ gap })).toMatchObject({ status: 'True' });
+    expect(compliant({ gap, scoreWithoutLocalProofs: 70 })).toMatchObject({
+      status: 'False',
+      reason: 'GradeTooLow',
+    });
+    expect(compliant({ gap: { ...gap, score: 70, grade: 'C' }, scoreWithoutLocalProofs: 100 })).toMatchObject(
+      {
+        status: 'False',
+      },
+    );
+    expect(after({ rest: { gap, scoreWithoutLocalProofs: 70 } })).toMatchObject({ score: 75, grade: 'B' });
+  });
+});
+
+describe('a heartbeat whose gap has the issue reporter.invalid', () => {
+  const issue: Issue = {
+    severity: 'high',
+    property: 'reporter.invalid',
+    description: 'd',
+    recommendation: 'r',
+  };
+  const gap = { score: 80, grade: 'B' as const, source: 'manifest-static' as const, issues: [issue] };
+  const compliantOf = (status: ObservationStatus) =>
+    status.conditions?.find(({ type }) => type === 'Compliant');
+
+  test('makes Compliant False with the reason ReporterInvalid until the next valid report', () => {
+    const one = after({ rest: { gap } });
+    expect(compliantOf(one)).toMatchObject({ status: 'False', reason: 'ReporterInvalid' });
+    expect(compliantOf(merge(one, { seq: 2, second: 30 }))).toMatchObject({ status: 'True' });
+  });
+
+  test('of one instance of two is enough', () => {
+    const two = merge(after({ rest: { gap } }), { from: 'pod-b', score: 100 });
+    expect(compliantOf(two)).toMatchObject({ status: 'False', reason: 'ReporterInvalid' });
   });
 });
 

@@ -2,15 +2,19 @@ import { SEVERITIES } from '../gap/finding.ts';
 import type { Issue } from '../gap/gap.ts';
 import type { Check, CheckStatus } from '../health/health.ts';
 import type { Heartbeat } from '../heartbeat/heartbeat.ts';
-import { mergeSentProofs } from '../proof/proof-set.ts';
+import { mergeSentProofs, type ProofSet } from '../proof/proof-set.ts';
 import { instanceOf, isOutdated, isSameProcess, modelCheck, type SenderId } from './instance.ts';
 import type { InstanceStatus, ObservationStatus } from './observation.ts';
 import { isLive, worstOf } from './phase.ts';
+import { proofMembersOf, proofSetOf } from './proofs.ts';
 import { statusOf, type ObservationContext } from './status-of.ts';
 import { departed, hasLeftMore, hasRoomForDeparted, withDeparted, withReturned } from './tokens.ts';
 
 /** Who sent the heartbeat, and what the writer knows of the agent. */
-export interface Sender extends SenderId, ObservationContext {}
+export interface Sender extends SenderId, ObservationContext {
+  /** The proofs after the heartbeat, where another store decides on them; default: merged here. */
+  proofs?: ProofSet;
+}
 
 /** The CRD's bounds of the lists. */
 const MAX_INSTANCES = 50;
@@ -49,7 +53,10 @@ export function mergeHeartbeat(
   const before: ObservationStatus = status ?? { phase: 'Pending' };
   const known = before.instances?.find((instance) => instance.name === sender.instance);
   const instance = instanceOf(known, heartbeat, sender, at);
-  const next = { ...withoutReturned(before, heartbeat, sender, at), ...proofsOf(before, heartbeat, at) };
+  const next = {
+    ...withoutReturned(before, heartbeat, sender, at),
+    ...proofsOf(before, heartbeat, { at, decided: sender.proofs }),
+  };
   const others = (before.instances ?? []).filter((each) => each !== known);
   if (known === undefined && others.length >= MAX_INSTANCES)
     return statusOf(overfull(next, heartbeat, instance, at), at, sender);
@@ -159,22 +166,16 @@ function worstChecks(checks: readonly Check[]): Check[] {
   return [...checks].sort((a, b) => rank(a) - rank(b)).slice(0, MAX_CHECKS);
 }
 
-/** The agent's proofs after the sender told its own; nothing where nothing changes. */
+/** The agent's proofs after the heartbeat; nothing where nothing changes. */
 function proofsOf(
   status: ObservationStatus,
   heartbeat: Heartbeat,
-  at: Date,
+  { at, decided }: { at: Date; decided: ProofSet | undefined },
 ): Pick<ObservationStatus, 'proofs' | 'proofRevision' | 'proofTombstones'> {
-  const set = {
-    revision: status.proofRevision ?? 0,
-    proofs: status.proofs ?? [],
-    tombstones: status.proofTombstones ?? [],
-  };
-  const merged = mergeSentProofs(set, { revision: heartbeat.proofRevision, proofs: heartbeat.proof }, at);
-  if (merged === set) return {};
-  return {
-    proofs: [...merged.proofs],
-    proofRevision: merged.revision,
-    proofTombstones: [...merged.tombstones],
-  };
+  const set = proofSetOf(status);
+  const sent = { revision: heartbeat.proofRevision, proofs: heartbeat.proof };
+  // A set that is older than this one comes late.
+  const isLate = decided !== undefined && decided.revision <= set.revision;
+  const after = isLate ? set : (decided ?? mergeSentProofs(set, sent, at));
+  return after === set ? {} : proofMembersOf(after);
 }

@@ -4,7 +4,7 @@ import type { PolicyFacts } from '../facts/facts.ts';
 import type { DriftReason } from '../injection/drift.ts';
 import type { Check, CheckStatus, HealthSummary } from '../health/health.ts';
 import type { PolicyMode } from '../heartbeat/heartbeat.ts';
-import type { ProofRecord } from '../proof/proof.ts';
+import type { ProofOrigin, ProofRecord } from '../proof/proof.ts';
 import type { UsageWindow } from '../usage/usage.ts';
 
 export type Phase = 'Pending' | 'Healthy' | 'Degraded' | 'Unhealthy' | 'Unknown';
@@ -91,7 +91,7 @@ export interface ObservationStatus {
   runtime?: string;
   tokenHashes?: TokenHash[];
   proofRevision?: number;
-  proofTombstones?: { ruleId: string; at: string }[];
+  proofTombstones?: { ruleId: string; origin?: ProofOrigin; at: string }[];
   instances?: InstanceStatus[];
   /** The instance whose report `issues`, `checks`, `usage`, `summary`, `model` and `source` show: the worst one, or for at most one interval the one that was it. */
   reportedBy?: string;
@@ -145,6 +145,8 @@ export interface InstanceStatus {
   seq: number;
   phase: Phase;
   score: number;
+  /** The score without local proofs; absent: no local proof counts in the score. */
+  scoreWithoutLocalProofs?: number;
   /** ISO 8601 */
   lastHeartbeat: string;
   intervalSeconds: number;
@@ -156,6 +158,8 @@ export interface InstanceStatus {
   /** Distinct `policy.*` denials in its last gap. */
   violations: number;
   criticalIssues: number;
+  /** The last gap has the issue `reporter.invalid`. */
+  reporterInvalid?: true;
   /** Absent: not known. */
   agentReachable?: boolean;
   modelStatus?: CheckStatus;

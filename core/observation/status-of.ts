@@ -48,9 +48,17 @@ export function statusOf(
   };
   if (status.lastChecked !== undefined) status.tokens = usedToday(status, at).tokens;
   if (context.observedGeneration !== undefined) status.observedGeneration = context.observedGeneration;
-  const { score, lastChecked } = status;
+  const { lastChecked } = status;
   const compliantGrade = context.compliantGrade ?? 'B';
-  const input = { phase, score, instances, live, activity, lastChecked, compliantGrade };
+  const input = {
+    phase,
+    score: provedScoreOf(live) ?? status.score,
+    instances,
+    live,
+    activity,
+    lastChecked,
+    compliantGrade,
+  };
   const { observedGeneration } = context;
   status.conditions = conditionsOf(known?.conditions ?? [], input, {
     at,
@@ -121,6 +129,14 @@ function aggregatesOf(live: readonly InstanceStatus[]): Partial<ObservationStatu
     violations: Math.max(...live.map((instance) => instance.violations)),
     ...(counted.length > 0 ? { outcomes: counted.reduce(addOutcomes) } : {}),
   };
+}
+
+/** The lowest score, without what local proofs add to it; undefined: no instance reports. */
+function provedScoreOf(live: readonly InstanceStatus[]): number | undefined {
+  if (live.length === 0) return undefined;
+  return Math.min(
+    ...live.flatMap(({ score, scoreWithoutLocalProofs = score }) => [score, scoreWithoutLocalProofs]),
+  );
 }
 
 function addOutcomes(a: OutcomeCounts, b: OutcomeCounts): OutcomeCounts {

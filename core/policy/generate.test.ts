@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { plainManifest } from '../../testing/manifests/plain-manifest.ts';
 import { manifests, RULE_SETS } from '../../testing/policy-cases.ts';
-import fc from '../../testing/properties.ts';
+import fc, { runs } from '../../testing/properties.ts';
 import { policyFilesOf } from './generate.ts';
 import { policyDataOf, rulesOf } from './policy.ts';
 import { POLICY_RULES } from './rules.ts';
@@ -18,7 +18,7 @@ describe('the generated files', () => {
         expect(rego).toEqual(plain);
         expect(JSON.parse(data)).toEqual(policyDataOf(manifest));
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     );
   });
 

@@ -1,5 +1,5 @@
 import { isoTime, object, parseWith, text, type FieldError } from '../untrusted/fields.ts';
-import type { ProofRecord, ProofSubmission } from './proof.ts';
+import type { ProofOrigin, ProofRecord, ProofSubmission } from './proof.ts';
 
 const words = text({ max: 2048 });
 
@@ -22,6 +22,10 @@ export function parseProofSubmission(
 }
 
 /** The record that a submission becomes. */
-export function proofRecordOf(ruleId: string, submission: ProofSubmission, verifiedAt: Date): ProofRecord {
-  return { ruleId, ...submission, verifiedAt: verifiedAt.toISOString() };
+export function proofRecordOf(
+  ruleId: string,
+  submission: ProofSubmission,
+  written: { origin: ProofOrigin; at: Date },
+): ProofRecord {
+  return { ruleId, origin: written.origin, ...submission, verifiedAt: written.at.toISOString() };
 }

@@ -1,8 +1,8 @@
-import type { ProofRecord } from './proof.ts';
+import type { ProofOrigin, ProofRecord } from './proof.ts';
 
 /**
- * The proofs of one agent as a store keeps them. A removed rule leaves a tombstone, so that a record that somebody else
- * still has does not bring it back.
+ * The proofs of one agent in a store. A removed rule leaves a tombstone, so that a sender that still has the record
+ * does not restore it.
  */
 export interface ProofSet {
   /** Grows with every change; 0: nothing was ever stored. */
@@ -14,6 +14,8 @@ export interface ProofSet {
 
 export interface Tombstone {
   ruleId: string;
+  /** Where it was removed. Absent: by a version without origins. */
+  origin?: ProofOrigin;
   /** ISO 8601 */
   at: string;
 }
@@ -31,43 +33,72 @@ export function putProof(set: ProofSet, record: ProofRecord): ProofSet {
 }
 
 /** The set without the rule's record; the same set when it has none. */
-export function removeProof(set: ProofSet, ruleId: string, at: Date): ProofSet {
+export function removeProof(
+  set: ProofSet,
+  ruleId: string,
+  removed: { origin: ProofOrigin; at: Date },
+): ProofSet {
   if (!set.proofs.some((proof) => proof.ruleId === ruleId)) return set;
   return {
     revision: set.revision + 1,
     proofs: set.proofs.filter((proof) => proof.ruleId !== ruleId),
     tombstones: byRule([
       ...set.tombstones.filter((tombstone) => tombstone.ruleId !== ruleId),
-      { ruleId, at: at.toISOString() },
+      { ruleId, origin: removed.origin, at: removed.at.toISOString() },
     ]),
   };
 }
 
-/** What a heartbeat says of its sender's proofs. */
+/** The proofs in a heartbeat. */
 export interface SentProofs {
-  /** The authority's revision that the sender last took over, whatever it changed since; 0 before the first. */
+  /** The store's revision that the sender last received, whatever it changed since; 0 before the first. */
   revision: number;
   proofs: readonly ProofRecord[];
 }
 
 /**
- * The authority's set after a sender told its own: per rule the last writer wins by time, a record only over an older
- * record or tombstone. A rule that is missing was removed by the sender when, and only when, it had seen this very
- * revision; a sender that is behind merely does not know it yet. Returns the same set when nothing changes.
+ * The store's set after a heartbeat with the sender's records. A heartbeat reports local records alone: it never
+ * creates, changes or removes one of the control plane, nor restores one that was removed there. Per rule the newest
+ * local record stays. A local record that is missing was removed by the sender when, and only when, the sender had
+ * received this very revision. Returns the same set when nothing changes.
  */
 export function mergeSentProofs(set: ProofSet, sent: SentProofs, at: Date): ProofSet {
   let merged = set;
   for (const sentRecord of sent.proofs) {
-    const record = notAfter(sentRecord, at);
+    if (sentRecord.origin === 'control-plane') continue;
+    const record = notAfter({ ...sentRecord, origin: 'local' }, at);
     if (isNews(set, record)) merged = putProof(merged, record);
   }
   if (sent.revision === set.revision && set.revision > 0) {
-    const told = new Set(sent.proofs.map((proof) => proof.ruleId));
+    const reported = new Set(sent.proofs.map((proof) => proof.ruleId));
     for (const proof of set.proofs)
-      if (!told.has(proof.ruleId)) merged = removeProof(merged, proof.ruleId, at);
+      if (isLocal(proof) && !reported.has(proof.ruleId))
+        merged = removeProof(merged, proof.ruleId, { origin: 'local', at });
   }
-  // One past what either side has seen, so that the sender takes the result over even after this side lost its state.
+  // One past what either side has seen, so that the sender receives the result even after this side lost its state.
   return merged === set ? set : { ...merged, revision: Math.max(set.revision, sent.revision) + 1 };
+}
+
+/** Whether the sender has all records of the set, unchanged, and no others. */
+export function isInSync(set: Pick<ProofSet, 'revision' | 'proofs'>, sent: SentProofs): boolean {
+  return (
+    set.revision === sent.revision &&
+    set.proofs.length === sent.proofs.length &&
+    set.proofs.every((stored) =>
+      sent.proofs.some(
+        (each) =>
+          each.ruleId === stored.ruleId &&
+          each.verifiedAt === stored.verifiedAt &&
+          (each.origin === undefined || each.origin === stored.origin) &&
+          hasSameContent(each, stored),
+      ),
+    )
+  );
+}
+
+/** What has no origin may be an admin's, so a heartbeat changes nothing of it. */
+function isLocal({ origin }: { origin?: ProofOrigin }): boolean {
+  return origin === 'local';
 }
 
 /** A time in the future would win against every later writer. */
@@ -78,12 +109,13 @@ function notAfter(record: ProofRecord, at: Date): ProofRecord {
 function isNews(set: ProofSet, record: ProofRecord): boolean {
   const writtenAt = Date.parse(record.verifiedAt);
   const known = set.proofs.find((proof) => proof.ruleId === record.ruleId);
-  const buried = set.tombstones.find((tombstone) => tombstone.ruleId === record.ruleId);
-  if (buried !== undefined && writtenAt <= Date.parse(buried.at)) return false;
-  return known === undefined || (writtenAt > Date.parse(known.verifiedAt) && !saysTheSame(known, record));
+  const tombstone = set.tombstones.find(({ ruleId }) => ruleId === record.ruleId);
+  if (tombstone !== undefined && (!isLocal(tombstone) || writtenAt <= Date.parse(tombstone.at))) return false;
+  if (known === undefined) return true;
+  return isLocal(known) && writtenAt > Date.parse(known.verifiedAt) && !hasSameContent(known, record);
 }
 
-function saysTheSame(a: ProofRecord, b: ProofRecord): boolean {
+function hasSameContent(a: ProofRecord, b: ProofRecord): boolean {
   return a.verifiedBy === b.verifiedBy && a.method === b.method && a.expiresAt === b.expiresAt;
 }
 

@@ -4,13 +4,15 @@ import { PACKS } from '../audit/packs.ts';
 import { RULE_IDS, RULES } from '../audit/rules.ts';
 import { withExpiry } from './expiry.ts';
 import { parseProofSubmission, proofRecordOf } from './parse-proof-submission.ts';
-import type { ProofRecord } from './proof.ts';
-import { mergeSentProofs, NO_PROOFS, putProof, removeProof, type ProofSet } from './proof-set.ts';
+import type { ProofOrigin, ProofRecord, ProofWrites } from './proof.ts';
+import { countedProofs } from './counted.ts';
+import { isInSync, mergeSentProofs, NO_PROOFS, putProof, removeProof, type ProofSet } from './proof-set.ts';
 
 const NOW = new Date('2026-03-01T12:00:00.000Z');
 const at = (minute: number): Date => new Date(NOW.getTime() + minute * 60_000);
 const recordOf = (ruleId: string, minute: number, method = 'tested'): ProofRecord => ({
   ruleId,
+  origin: 'local',
   verifiedBy: 'security',
   method,
   verifiedAt: at(minute).toISOString(),
@@ -93,8 +95,9 @@ describe('a proof submission', () => {
   });
 
   test('becomes a record', () => {
-    expect(proofRecordOf('EVAL-01', valid, NOW)).toEqual({
+    expect(proofRecordOf('EVAL-01', valid, { origin: 'control-plane', at: NOW })).toEqual({
       ruleId: 'EVAL-01',
+      origin: 'control-plane',
       ...valid,
       verifiedAt: NOW.toISOString(),
     });
@@ -114,13 +117,13 @@ describe('a proof set', () => {
     expect(two).toEqual({ revision: 2, proofs: [recordOf('A', 2), recordOf('B', 1)], tombstones: [] });
     const replaced = putProof(two, { ...recordOf('A', 3, 'again'), expired: true });
     expect(replaced.proofs).toEqual([recordOf('A', 3, 'again'), recordOf('B', 1)]);
-    const removed = removeProof(replaced, 'A', at(4));
+    const removed = removeProof(replaced, 'A', { origin: 'local', at: at(4) });
     expect(removed).toEqual({
       revision: 4,
       proofs: [recordOf('B', 1)],
-      tombstones: [{ ruleId: 'A', at: at(4).toISOString() }],
+      tombstones: [{ ruleId: 'A', origin: 'local', at: at(4).toISOString() }],
     });
-    expect(removeProof(removed, 'A', at(5))).toBe(removed);
+    expect(removeProof(removed, 'A', { origin: 'control-plane', at: at(5) })).toBe(removed);
     expect(putProof(removed, recordOf('A', 6)).tombstones).toEqual([]);
   });
 });
@@ -129,7 +132,7 @@ describe('what a heartbeat says of proofs', () => {
   const stored: ProofSet = removeProof(
     putProof(putProof(NO_PROOFS, recordOf('A', 1)), recordOf('B', 1)),
     'B',
-    at(2),
+    { origin: 'local', at: at(2) },
   );
   const merged = (revision: number, ...proofs: ProofRecord[]): ProofSet =>
     mergeSentProofs(stored, { revision, proofs }, at(10));
@@ -186,5 +189,107 @@ describe('what a heartbeat says of proofs', () => {
         expect(mergeSentProofs(once, sent, at(10))).toBe(once);
       }),
     );
+  });
+});
+
+describe('a record of the control plane', () => {
+  const by = (origin: ProofOrigin | undefined, minute: number, method = 'tested'): ProofRecord => {
+    const { origin: _, ...record } = recordOf('A', minute, method);
+    return origin === undefined ? record : { ...record, origin };
+  };
+  const admins = putProof(NO_PROOFS, by('control-plane', 1));
+  const deleted = removeProof(admins, 'A', { origin: 'control-plane', at: at(2) });
+  const deletedLocal = removeProof(putProof(NO_PROOFS, by('local', 1)), 'A', {
+    origin: 'control-plane',
+    at: at(2),
+  });
+  const older: ProofSet = { revision: 1, proofs: [by(undefined, 1)], tombstones: [] };
+  const olderDeleted: ProofSet = {
+    revision: 2,
+    proofs: [],
+    tombstones: [{ ruleId: 'A', at: at(2).toISOString() }],
+  };
+
+  test.each<[string, ProofSet, number, ProofRecord[]]>([
+    ['is not changed by a newer local record', admins, 1, [by('local', 5, 'forged')]],
+    ['is not changed by a record that claims its origin', admins, 1, [by('control-plane', 5, 'forged')]],
+    ['is not changed by a record without origin', admins, 1, [by(undefined, 5, 'forged')]],
+    ['is not changed by a record from the future', admins, 1, [by('local', 1_000, 'forged')]],
+    ['is not removed by an empty list', admins, 1, []],
+    ['is not removed by an empty list with another revision', admins, 7, []],
+    ['is not restored once an admin removed it', deleted, 2, [by('local', 5)]],
+    ['is not restored by a record that claims its origin', deleted, 2, [by('control-plane', 5)]],
+    ['is not created', NO_PROOFS, 0, [by('control-plane', 5)]],
+    ['that an admin removed stays removed, though it was local', deletedLocal, 2, [by('local', 5)]],
+    ['of a version without origins is not changed', older, 1, [by('local', 5, 'forged')]],
+    ['of a version without origins is not removed', older, 1, []],
+    ['that a version without origins removed is not restored', olderDeleted, 2, [by('local', 5)]],
+  ])('%s', (_name, set, revision, proofs) => {
+    expect(mergeSentProofs(set, { revision, proofs }, at(10))).toBe(set);
+  });
+
+  test('takes the place of a local one, and exists again when an admin writes it again', () => {
+    const local = mergeSentProofs(NO_PROOFS, { revision: 0, proofs: [by(undefined, 1)] }, at(10));
+    expect(local.proofs).toEqual([by('local', 1)]);
+    expect(putProof(local, by('control-plane', 3)).proofs).toEqual([by('control-plane', 3)]);
+    expect(putProof(deleted, by('control-plane', 3))).toMatchObject({
+      proofs: [by('control-plane', 3)],
+      tombstones: [],
+    });
+  });
+
+  test('keeps what any heartbeat sends apart: no sequence of heartbeats changes it', () => {
+    const sent = fc.record({
+      revision: fc.nat(9),
+      proofs: fc.array(
+        fc
+          .tuple(fc.constantFrom('A', 'B'), fc.constantFrom('control-plane', 'local', undefined), fc.nat(30))
+          .map(([ruleId, origin, minute]) => ({ ...by(origin, minute, 'forged'), ruleId })),
+      ),
+    });
+    fc.assert(
+      fc.property(fc.array(sent), fc.boolean(), (heartbeats, isDeleted) => {
+        const start = isDeleted ? deleted : admins;
+        const end = heartbeats.reduce((set, each) => mergeSentProofs(set, each, at(30)), start);
+        expect(end.proofs.filter(({ ruleId }) => ruleId === 'A')).toEqual(start.proofs);
+        expect(end.proofs.every(({ ruleId, origin }) => ruleId === 'A' || origin === 'local')).toBe(true);
+        expect(end.tombstones.filter(({ ruleId }) => ruleId === 'A')).toEqual(start.tombstones);
+      }),
+    );
+  });
+
+  test.each<[string, number, ProofRecord[], boolean]>([
+    ['the same', 1, [by('control-plane', 1)], true],
+    ['the same, without origin', 1, [by(undefined, 1)], true],
+    ['another revision', 0, [by('control-plane', 1)], false],
+    ['none', 1, [], false],
+    ['one more', 1, [by('control-plane', 1), recordOf('B', 1)], false],
+    ['another text', 1, [by('control-plane', 1, 'forged')], false],
+    ['another time', 1, [by('control-plane', 2)], false],
+    ['another origin', 1, [by('local', 1)], false],
+  ])('a sender that has %s is in sync or not', (_name, revision, proofs, expected) => {
+    expect(isInSync(admins, { revision, proofs })).toBe(expected);
+  });
+
+  test.each<[ProofOrigin | undefined, ProofWrites, boolean, boolean]>([
+    ['control-plane', 'control-plane', false, true],
+    ['control-plane', 'local', false, true],
+    ['local', 'local', false, true],
+    ['local', 'control-plane', false, false],
+    ['local', 'control-plane', true, true],
+    [undefined, 'control-plane', false, true],
+    [undefined, 'local', false, true],
+  ])('of origin %s, with PROOF_WRITES=%s, accepted %s: counts %s', (origin, writes, acceptLocal, counts) => {
+    expect(countedProofs([by(origin, 1)], { writes, acceptLocal }, NOW)).toHaveLength(counts ? 1 : 0);
+  });
+
+  test('counts before a local one, and never once it has expired', () => {
+    const ended = { ...by('control-plane', 1), expiresAt: NOW.toISOString() };
+    const counted = countedProofs(
+      [by('local', 1), by(undefined, 1), by('control-plane', 2), ended],
+      { writes: 'local' },
+      NOW,
+    );
+    expect(counted.map(({ origin }) => origin)).toEqual(['control-plane', undefined, 'local']);
   });
 });

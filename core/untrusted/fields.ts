@@ -95,8 +95,15 @@ const ISO_LENGTH = 24;
 export const isoTime: Field<string> = (value, path, errors) => {
   const at = typeof value === 'string' && ISO_TIME.test(value) ? Date.parse(value) : Number.NaN;
   const time = Number.isNaN(at) ? '' : new Date(at).toISOString();
-  return time.length === ISO_LENGTH ? time : fail(errors, path, 'must be an ISO 8601 time with a time zone');
+  if (time.length !== ISO_LENGTH) return fail(errors, path, 'must be an ISO 8601 time with a time zone');
+  return isCalendarDay(value as string) ? time : fail(errors, path, 'must be a date of the calendar');
 };
+
+/** JavaScript reads February 30 as March 2. */
+function isCalendarDay(time: string): boolean {
+  const day = time.slice(0, 10);
+  return new Date(`${day}T00:00:00Z`).toISOString().slice(0, 10) === day;
+}
 
 /** A list; over `max` it is an error, or cut where `cut` says so. */
 export function list<T>(of: Field<T>, options: { max: number; cut?: boolean }): Field<T[]> {

@@ -189,8 +189,29 @@ describe("the agent's own usage report", () => {
     ['a total that is no number', { ...report, totalTokens: '3' }],
     ['a negative count', { ...report, models: [{ ...model, callCount: -1 }] }],
     ['no object', 'usage'],
+    ['fewer tokens than its models', { ...report, totalTokens: report.totalTokens - 1 }],
+    ['more tokens than its models', { ...report, totalTokens: report.totalTokens + 1 }],
+    ['0 tokens beside models that used some', { ...report, totalTokens: 0 }],
+    ['fewer calls than its models', { ...report, totalCalls: report.totalCalls - 1 }],
+    ['more calls than its models', { ...report, totalCalls: report.totalCalls + 1 }],
+    ['tokens and no models', { ...report, models: [] }],
+    [
+      'a model whose total is less than its parts',
+      { ...report, models: [{ ...model, promptTokens: model.totalTokens + 1 }] },
+    ],
   ])('is none with %s', (_name, value) => {
     expect(parseUsageReport(value)).toBeNull();
+  });
+
+  test('keeps a hundred models of a report whose totals count more', () => {
+    const models = Array.from({ length: 150 }, (_, index) => ({ ...model, modelId: `m${index}` }));
+    const many = {
+      ...report,
+      models,
+      totalTokens: 150 * model.totalTokens,
+      totalCalls: 150 * model.callCount,
+    };
+    expect(parseUsageReport(many)).toEqual({ ...many, models: models.slice(0, 100) });
   });
 
   test('never throws', () => {

@@ -126,6 +126,16 @@ describe('a stream', () => {
       COUNTED,
     ],
     ['without usage', chunk({}), { unavailable: 'the stream ended without usage' }],
+    [
+      'with a negative count beside a good one',
+      chunk({ usage: { prompt_tokens: 3, completion_tokens: -4 } }),
+      { unavailable: 'the stream has a usage that cannot be read' },
+    ],
+    [
+      'with an absurd total',
+      chunk({ usage: { prompt_tokens: 3, completion_tokens: 4, total_tokens: 1e12 } }),
+      { unavailable: 'the stream has a usage that cannot be read' },
+    ],
     ['cut before its usage', STREAM.slice(0, 200), { unavailable: 'the stream ended without usage' }],
     ['of other events', 'data: {"price":3}\n\ndata: tick\n\n', null],
     ['with one event of 2 MiB', `data: ${'x'.repeat(2 * MAX_READ_BYTES)}\n\n${STREAM}`, COUNTED],

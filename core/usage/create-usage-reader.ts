@@ -21,8 +21,12 @@ export interface AnswerHead {
 export interface UsageReader {
   /** false: nothing of the body is wanted; `write` may be left out. */
   readonly wantsBody: boolean;
+  /** Bytes of the body that are kept. */
+  readonly keptBytes: number;
   /** The chunk is kept, not copied: its bytes must not change. */
   write(chunk: Uint8Array): void;
+  /** Keeps nothing any more: there is no memory for it. */
+  giveUp(): void;
   /** After the last byte, or after the exchange was cut. null: this was no model's answer. */
   end(): RequestUsage | null;
 }
@@ -37,7 +41,13 @@ export function createUsageReader(head: AnswerHead): UsageReader {
 }
 
 function decided(result: RequestUsage | null): UsageReader {
-  return { wantsBody: false, write: () => undefined, end: () => result };
+  return {
+    wantsBody: false,
+    keptBytes: 0,
+    write: () => undefined,
+    giveUp: () => undefined,
+    end: () => result,
+  };
 }
 
 function formOf(contentType: string | undefined): 'json' | 'stream' | null {
@@ -56,12 +66,20 @@ function isModelPath(head: AnswerHead): boolean {
 /** Decoding whole texts leaves nothing behind in it. */
 const WHOLE_TEXT = new TextDecoder();
 
+const NO_MEMORY: RequestUsage = { unavailable: 'the sidecar had no memory to read the body' };
+
 function jsonReader(modelPath: boolean): UsageReader {
   /** The body so far; the first chunk itself while it is the only one. */
   let store: Uint8Array = new Uint8Array(0);
   let bytes = 0;
+  let hasGivenUp = false;
   return {
-    wantsBody: true,
+    get wantsBody() {
+      return !hasGivenUp;
+    },
+    get keptBytes() {
+      return store.byteLength;
+    },
     write(chunk) {
       if (bytes + chunk.byteLength > MAX_READ_BYTES) store = new Uint8Array(0);
       else if (bytes === 0) store = chunk;
@@ -72,7 +90,12 @@ function jsonReader(modelPath: boolean): UsageReader {
       }
       bytes += chunk.byteLength;
     },
+    giveUp() {
+      hasGivenUp = true;
+      store = new Uint8Array(0);
+    },
     end() {
+      if (hasGivenUp) return modelPath ? NO_MEMORY : null;
       if (bytes > MAX_READ_BYTES) return modelPath ? { unavailable: 'the body is over 1 MiB' } : null;
       if (bytes === 0) return null;
       const parsed = parseJson(WHOLE_TEXT.decode(store.subarray(0, bytes)));
@@ -97,10 +120,20 @@ function streamReader(): UsageReader {
     const parsed = data === '[DONE]' ? null : parseJson(data);
     if (parsed?.ok) usage.event(parsed.value);
   }, MAX_READ_BYTES / 2);
+  let hasGivenUp = false;
   return {
-    wantsBody: true,
+    get wantsBody() {
+      return !hasGivenUp;
+    },
+    get keptBytes() {
+      return hasGivenUp ? 0 : events.heldLength();
+    },
+    giveUp() {
+      hasGivenUp = true;
+    },
     write: (chunk) => events.write(decoder.decode(chunk, { stream: true })),
     end() {
+      if (hasGivenUp) return usage.result() === null ? null : NO_MEMORY;
       events.write(decoder.decode());
       events.end();
       return usage.result();

@@ -4,6 +4,8 @@
  */
 export interface SseData {
   write(text: string): void;
+  /** UTF-16 units of the unfinished event. */
+  heldLength(): number;
   /** An event that the stream's end left without its blank line still counts: many servers end so. */
   end(): void;
 }
@@ -35,9 +37,8 @@ export function createSseData(
     if (!skipping) pieces.push(piece);
     if (held <= maxLength) return;
     skipping = true;
-    data = [];
     // What remains says that the line is not blank, and so not the end of the event.
-    pieces = [':'];
+    [data, pieces] = [[], [':']];
   };
   const finishLine = (): void => {
     const line = pieces.join('');
@@ -54,7 +55,10 @@ export function createSseData(
     }
   };
 
+  const heldLength = (): number => (skipping ? 0 : held);
+
   return {
+    heldLength,
     write(text) {
       if (text === '') return;
       let start = afterCarriageReturn && text.startsWith('\n') ? 1 : 0;

@@ -42,6 +42,7 @@ export function createStreamUsage(): StreamUsage {
     },
     result() {
       const call = usage === null ? null : callOf(modelId, usage);
+      if (call === 'unreadable') return { unavailable: 'the stream has a usage that cannot be read' };
       if (call !== null) return call;
       return modelShaped ? { unavailable: 'the stream ended without usage' } : null;
     },

@@ -12,6 +12,7 @@ export function usageFromJson(value: unknown): RequestUsage | null {
   const usage = own(value, 'usage');
   if (usage !== undefined && usage !== null) {
     const call = callOf(modelIdOf(value), usage);
+    if (call === 'unreadable') return { unavailable: 'the answer has a usage that cannot be read' };
     if (call !== null) return call;
   }
   if (!isModelAnswer(value)) return null;
@@ -33,9 +34,13 @@ export function modelIdOf(value: Record<string, unknown>): string {
   return typeof model === 'string' && model !== '' ? cut(model, MAX_MODEL_ID) : 'unknown';
 }
 
-/** One call from a `usage` object in either vendor's words; null when its numbers cannot be read. */
-export function callOf(modelId: string, usage: unknown): ModelCall | null {
+/**
+ * One call from a `usage` object in either vendor's words; null when it has no token counts, `unreadable` when one of
+ * them is not a valid count: the other counts are then not reliable either.
+ */
+export function callOf(modelId: string, usage: unknown): ModelCall | 'unreadable' | null {
   if (!isRecord(usage)) return null;
+  if (COUNTS.some((name) => !isCountOrAbsent(own(usage, name)))) return 'unreadable';
   const tokens = tokensOf(usage);
   const { prompt, completion } = tokens;
   if (prompt === null && completion === null) return null;
@@ -67,6 +72,20 @@ function tokensOf(usage: Record<string, unknown>): Tokens {
 
 /** One request cannot use more; a larger number is a lie that would spoil every sum after it. */
 export const MAX_TOKENS = 1e9;
+
+const COUNTS = [
+  'prompt_tokens',
+  'completion_tokens',
+  'input_tokens',
+  'output_tokens',
+  'cache_creation_input_tokens',
+  'cache_read_input_tokens',
+  'total_tokens',
+] as const;
+
+function isCountOrAbsent(value: unknown): boolean {
+  return value === undefined || value === null || countOf(value) !== null;
+}
 
 function countOf(value: unknown): number | null {
   return Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= MAX_TOKENS

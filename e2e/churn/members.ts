@@ -1,4 +1,5 @@
-// The workloads that the churn test stirs: the example agents as they are, and ten more, small ones.
+// The workloads that the churn test changes: example agents as they are, and small ones.
+import { IN_SOAK } from '../../testing/real-time.ts';
 import { manifestConfigMap, manifestOf } from '../agent-workload.ts';
 import type { KubeObject } from '../kubectl.ts';
 
@@ -14,14 +15,23 @@ export interface Member {
 const small = (kind: Kind, ...names: string[]): Member[] =>
   names.map((name) => ({ name, kind, profile: null }));
 
-export const MEMBERS: readonly Member[] = [
+const EVERY_KIND: readonly Member[] = [
   { name: 'shop', kind: 'Deployment', profile: 'compliant' },
-  { name: 'gappy', kind: 'Deployment', profile: 'gappy' },
   { name: 'misbehaving', kind: 'Deployment', profile: 'misbehaving' },
-  ...small('Deployment', 'billing', 'booking', 'claims', 'search', 'support', 'triage'),
-  ...small('StatefulSet', 'ledger', 'memory', 'queue'),
+  ...small('Deployment', 'billing', 'search'),
+  ...small('StatefulSet', 'ledger'),
   ...small('DaemonSet', 'scout'),
 ];
+
+/** One of each kind; in `make soak` more of each. */
+export const MEMBERS: readonly Member[] = IN_SOAK
+  ? [
+      ...EVERY_KIND,
+      { name: 'gappy', kind: 'Deployment', profile: 'gappy' },
+      ...small('Deployment', 'booking', 'claims', 'support', 'triage'),
+      ...small('StatefulSet', 'memory', 'queue'),
+    ]
+  : EVERY_KIND;
 
 /** Names that a rename may give: two that are anybody's, so that workloads come to claim the same one. */
 export const SHARED_NAMES: readonly string[] = ['shared-one', 'shared-two'];
@@ -63,6 +73,7 @@ export function workloadOf(member: Member, image: string, replicas: number): Kub
               args: profile === null ? ['-e', SMALL_AGENT] : ['dist/example-agents/main.js'],
               env: [
                 { name: 'AGENT_PROFILE', value: profile ?? 'compliant' },
+                { name: 'AGENT_NAME', value: name },
                 { name: 'OPENAI_API_KEY', value: 'not-a-real-key' },
               ],
               ports: [{ name: 'http', containerPort: 8000 }],

@@ -28,51 +28,92 @@ export interface Cluster {
   close: () => Promise<void>;
 }
 
-export interface ClusterOptions {
-  /** What `audit` keeps of an own cluster's requests; default: those of the product's ServiceAccounts, without bodies. */
-  audited?: Parameters<typeof apiAudit>[1];
-  env?: NodeJS.ProcessEnv;
-}
-
-/** What the product asks for as the suites install it, its canary's account in a namespace of its own. */
-export const PRODUCT_ACCOUNTS: NonNullable<ClusterOptions['audited']> = [
+/**
+ * What the audit log of an own cluster keeps: every stored observation and Event of the product with its content, and of the
+ * other requests of the product's ServiceAccounts who sent what. The account of the canary is in a namespace of its own.
+ */
+const AUDITED: NonNullable<Parameters<typeof apiAudit>[1]> = [
+  {
+    level: 'RequestResponse',
+    verbs: ['create', 'update', 'patch'],
+    resources: [{ group: 'platform.io', resources: ['agentobservations', 'agentobservations/status'] }],
+  },
+  {
+    level: 'RequestResponse',
+    verbs: ['create', 'update', 'patch'],
+    userGroups: ['system:serviceaccounts:platform-system'],
+    resources: [{ group: 'events.k8s.io', resources: ['events'] }],
+  },
   {
     level: 'Metadata',
     userGroups: ['system:serviceaccounts:platform-system', 'system:serviceaccounts:platform-canary'],
   },
 ];
 
-/** Starts a cluster in about ten seconds. Throws with the end of its logs when it does not come up. */
-export async function startCluster(options: ClusterOptions = {}): Promise<Cluster> {
-  const { audited = PRODUCT_ACCOUNTS, env = process.env } = options;
-  const existing = env['E2E_KUBECONFIG'];
-  return existing === undefined || existing === '' ? own(audited, env) : external(existing, env);
+/** Set by share-cluster.ts: the running cluster that all suites of one run share, as JSON of `Running`. */
+export const SHARED = 'E2E_SHARED_CLUSTER';
+
+interface Running {
+  name: string;
+  /** Of the audit policy and log. */
+  scratch: string;
 }
 
-async function own(
-  audited: NonNullable<ClusterOptions['audited']>,
+/**
+ * The cluster of E2E_KUBECONFIG, or the one that all suites of this run share; else a new one, in about ten seconds.
+ * Throws with the end of its logs when it does not come up.
+ */
+export async function startCluster(env: NodeJS.ProcessEnv = process.env): Promise<Cluster> {
+  const [existing = '', shared = ''] = [env['E2E_KUBECONFIG'], env[SHARED]];
+  if (existing !== '') return external(existing, env);
+  if (shared !== '') return attached(JSON.parse(shared) as Running, env);
+  const { cluster } = await startOwnCluster(env);
+  return cluster;
+}
+
+/** Starts a new cluster; `running` is what `SHARED` takes. */
+export async function startOwnCluster(
   env: NodeJS.ProcessEnv,
-): Promise<Cluster> {
+): Promise<{ cluster: Cluster; running: string }> {
   const name = `e2e-${process.pid}-${randomBytes(2).toString('hex')}`;
   const scratch = mkdtempSync(join(tmpdir(), 'agent-compliance-audit-'));
-  const audit = apiAudit(scratch, audited);
+  const audit = apiAudit(scratch, AUDITED);
   const held = await hold('cluster', { NAME: name, APISERVER_EXTRA: audit.args.join(' ') });
-  const folder = join(CLUSTER_CACHE, `run-${name}`);
-  const inside = join(folder, 'in');
-  const exec: Cluster['exec'] = (command, execOptions) =>
-    run([inside, ...command], { ...execOptions, env: withTools(env) });
-  return {
-    kubeconfig: join(folder, 'kubeconfig'),
-    exec,
-    forward: async ({ namespace, name, port }) =>
-      forwardInside(inside, folder, { host: await clusterIpOf(exec, namespace, name), port }),
-    imageRef: (part) => `localhost/agent-compliance/${part}:dev`,
+  const cluster: Cluster = {
+    ...inside(name, env),
     audit,
     close: async () => {
       await held.close();
       keepAsked(name, audit, env);
       rmSync(scratch, { recursive: true, force: true });
     },
+  };
+  return { cluster, running: JSON.stringify({ name, scratch } satisfies Running) };
+}
+
+/** A cluster that another owner closes; its audit log begins now. */
+function attached({ name, scratch }: Running, env: NodeJS.ProcessEnv): Cluster {
+  const audit = apiAudit(scratch, AUDITED);
+  const before = audit.all().length;
+  return {
+    ...inside(name, env),
+    audit: { ...audit, all: () => audit.all().slice(before) },
+    close: () => Promise.resolve(),
+  };
+}
+
+/** Commands and addresses inside the network of an own cluster. */
+function inside(name: string, env: NodeJS.ProcessEnv): Omit<Cluster, 'audit' | 'close'> {
+  const folder = join(CLUSTER_CACHE, `run-${name}`);
+  const enter = join(folder, 'in');
+  const exec: Cluster['exec'] = (command, execOptions) =>
+    run([enter, ...command], { ...execOptions, env: withTools(env) });
+  return {
+    kubeconfig: join(folder, 'kubeconfig'),
+    exec,
+    forward: async ({ namespace, name, port }) =>
+      forwardInside(enter, folder, { host: await clusterIpOf(exec, namespace, name), port }),
+    imageRef: (part) => `localhost/agent-compliance/${part}:dev`,
   };
 }
 

@@ -136,6 +136,8 @@ T
 }
 
 # failCgroupV1: false - v1 is enough here, and some CI machines have nothing else.
+# syncFrequency and maxContainerRestartPeriod - a changed ConfigMap reaches its pods, and a killed container restarts, in
+# seconds rather than in minutes: tests wait for both.
 # imageGCHighThresholdPercent: 100 and NeverVerify - an imported image cannot be pulled again, so it must never be
 # collected, nor be asked for at a registry whether it may be used.
 node_agent() {
@@ -165,6 +167,9 @@ makeIPTablesUtilChains: false
 eventRecordQPS: 0
 evictionHard: {memory.available: 50Mi, nodefs.available: "0.1%", imagefs.available: "0.1%", nodefs.inodesFree: "0.1%"}
 nodeStatusUpdateFrequency: 2s
+syncFrequency: 5s
+featureGates: {KubeletCrashLoopBackOffMax: true}
+crashLoopBackOff: {maxContainerRestartPeriod: 10s}
 syncFrequency: 10s
 failSwapOn: false
 maxPods: 110

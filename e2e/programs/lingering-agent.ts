@@ -44,7 +44,9 @@ const server = createServer((request, response) => {
   else if (url.pathname === '/break') {
     isHealthy = false;
     response.end();
-  } else response.writeHead(url.pathname === '/health' && !isHealthy ? 500 : 200).end();
+  } else if (url.pathname === '/platform/health')
+    response.writeHead(404).end(); // no reporter
+  else response.writeHead(url.pathname === '/health' && !isHealthy ? 500 : 200).end();
 });
 
 /** A WebSocket that sends a short text now and then, and closes with 1001 (going away) when the agent ends. */

@@ -12,6 +12,7 @@ test('the configuration of an example agent has defaults', () => {
       HOST: '0.0.0.0',
       PORT: 8000,
       MANIFEST_PATH: null,
+      AGENT_NAME: null,
       OPENAI_BASE_URL: null,
     },
   });

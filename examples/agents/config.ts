@@ -35,6 +35,8 @@ const FIELDS = {
   PORT: port(8000),
   /** Default: the profile's own agent.yaml beside this program. */
   MANIFEST_PATH: optionalText,
+  /** What the agent reports itself as; default: the manifest's. */
+  AGENT_NAME: optionalText,
   /** A real model; unset: the built-in one. */
   OPENAI_BASE_URL: optionalHttpUrl,
 };

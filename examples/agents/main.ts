@@ -20,8 +20,9 @@ void runProcess({
       throw new Error(
         parsed.problems.map(({ line, column, message }) => `${path}:${line}:${column} ${message}`).join('\n'),
       );
+    const { metadata } = parsed.manifest;
     return startAgent({
-      manifest: parsed.manifest,
+      manifest: { ...parsed.manifest, metadata: { ...metadata, name: config.AGENT_NAME ?? metadata.name } },
       manifestFolder: dirname(path),
       faults: new Set(config.AGENT_FAULTS ?? PROFILES[config.AGENT_PROFILE]),
       host: config.HOST,

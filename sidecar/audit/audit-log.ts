@@ -11,6 +11,7 @@ import { callsOf, lateCallsOf } from '../../core/usage/entry-usage.ts';
 import { addCalls, emptyWindow, subtractWindow } from '../../core/usage/usage-window.ts';
 import type { ModelCall, UsageTotals, UsageWindow } from '../../core/usage/usage.ts';
 import type { Clock } from '../../runtime/clock.ts';
+import { EventMemory } from './event-memory.ts';
 import { Journal } from './journal.ts';
 import { Recording } from './recording.ts';
 import { AuditRing } from './ring.ts';
@@ -29,6 +30,10 @@ export interface AuditLogOptions {
   withQuery: boolean;
   /** The manifest's chat path, which may change with it. */
   chatPath: () => string | undefined;
+  /** Counts bytes of responses that are kept until their token usage is read; false: there is no room for them. */
+  keepForUsage: (bytes: number) => boolean;
+  /** Bytes that the events of all entries may take. */
+  maxEventBytes: number;
 }
 
 /** An entry's path is for reading; a target of 16 KiB in each of 100,000 entries would be 1.6 GB. */
@@ -40,6 +45,7 @@ const MIN_JOURNAL = 1000;
 export class AuditLog {
   readonly ring: AuditRing;
   readonly journal: Journal;
+  readonly eventMemory: EventMemory;
   /** Since the start of the process. */
   readonly outcomes: OutcomeCounts = { allow: 0, deny: 0, failOpen: 0, notEvaluated: 0 };
   readonly #options: AuditLogOptions;
@@ -52,6 +58,7 @@ export class AuditLog {
     this.#options = options;
     this.ring = new AuditRing(options.capacity);
     this.journal = new Journal(Math.max(MIN_JOURNAL, options.capacity));
+    this.eventMemory = new EventMemory(options.maxEventBytes);
     const now = options.clock.now();
     this.#day = emptyDay(now);
     this.#window = emptyWindow(now.toISOString());
@@ -59,7 +66,7 @@ export class AuditLog {
 
   /** Takes a request in at its arrival, so that an event that comes early finds it. */
   arrive({ requestId, method, target }: Arrival): Recording {
-    const { clock, withQuery, chatPath } = this.#options;
+    const { clock, withQuery, chatPath, keepForUsage } = this.#options;
     const query = target.indexOf('?');
     const path = query < 0 ? target : target.slice(0, query);
     const entry = this.ring.insert({
@@ -75,17 +82,20 @@ export class AuditLog {
       path,
       chatPath: chatPath(),
       startedAtMs: clock.monotonicMs(),
+      keepForUsage,
       onComplete: this.#completed,
     });
   }
 
-  /** Adds what the agent pushed about a request; null when the ring has no such entry. */
-  recordEvents(batch: EventBatch): AuditEntry | null {
+  /** Adds what the agent pushed about a request; null when the ring has no such entry, `full` when it has no room for them. */
+  recordEvents(batch: EventBatch): AuditEntry | 'full' | null {
     const entry = this.ring.find(batch.requestId);
     if (entry === undefined) return null;
+    if (!this.eventMemory.hasRoom(entry, batch.events)) return 'full';
     const late = lateCallsOf(entry, batch.events);
     Object.assign(entry, applyEvents(entry, batch.events));
     if (batch.agentName !== undefined) entry.agentName = batch.agentName;
+    if (batch.events.length > 0) this.eventMemory.count(entry);
     this.#count(late);
     return entry;
   }

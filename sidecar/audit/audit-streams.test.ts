@@ -4,6 +4,7 @@ import type { Response } from 'express';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { openEventStream, type EventStream } from '../../testing/event-stream.ts';
 import { ManualClock } from '../../testing/manual-clock.ts';
+import { aMoment } from '../../testing/moment.ts';
 import { until } from '../../testing/proxy-rig.ts';
 import { AuditLog } from './audit-log.ts';
 import { AuditStreams } from './audit-streams.ts';
@@ -19,7 +20,14 @@ let connections: Socket[];
 beforeEach(async () => {
   clock = new ManualClock('2026-03-01T10:00:00Z');
   stopping = new AbortController();
-  audit = new AuditLog({ capacity: 10, clock, withQuery: false, chatPath: () => undefined });
+  audit = new AuditLog({
+    capacity: 10,
+    clock,
+    withQuery: false,
+    chatPath: () => undefined,
+    keepForUsage: () => true,
+    maxEventBytes: 1e6,
+  });
   const streams = new AuditStreams({ audit, clock, signal: stopping.signal });
   server = createServer((_request, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' });
@@ -56,7 +64,7 @@ async function jam(connection: Socket): Promise<number> {
   for (let stillFor = 0, before = -1; stillFor < 3; before = taken()) {
     pass(500, LONG);
     passed += 500;
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await aMoment();
     stillFor = connection.writableLength > 0 && taken() === before ? stillFor + 1 : 0;
   }
   return passed;

@@ -19,6 +19,8 @@ export interface RecordingOptions {
   /** The manifest's chat path. */
   chatPath: string | undefined;
   startedAtMs: number;
+  /** Counts bytes that are kept of responses; false: there is no room for them. */
+  keepForUsage(bytes: number): boolean;
   /** Called once, with the completed entry. */
   onComplete(entry: AuditEntry): void;
 }
@@ -28,6 +30,7 @@ export class Recording {
   readonly #options: RecordingOptions;
   readonly #entry: AuditEntry;
   #usage: UsageReader | null = null;
+  #keptBytes = 0;
   #isSent = false;
   #isComplete = false;
   #outcome: Outcome = 'notEvaluated';
@@ -73,12 +76,12 @@ export class Recording {
 
   chunk(chunk: Uint8Array): void {
     this.#entry.bytesOut += chunk.byteLength;
-    if (this.#usage?.wantsBody) this.#usage.write(chunk);
+    this.#read(chunk);
   }
 
   /** Bytes of the answer that nobody gets; its tokens were used all the same. */
   unsent(chunk: Uint8Array): void {
-    if (this.#usage?.wantsBody) this.#usage.write(chunk);
+    this.#read(chunk);
   }
 
   /**
@@ -121,9 +124,26 @@ export class Recording {
     if (!this.#isSent) entry.unsent = true;
     entry.durationMs = Math.round((end.atMs - this.#options.startedAtMs) * 10) / 10;
     const usage = this.#usage?.end() ?? null;
+    this.#usage = null;
+    this.#keep(0);
     if (usage !== null) entry.usage = usage;
     entry.outcome = this.#outcome;
     this.#options.onComplete(entry);
+  }
+
+  #read(chunk: Uint8Array): void {
+    const usage = this.#usage;
+    if (!usage?.wantsBody) return;
+    usage.write(chunk);
+    if (this.#keep(usage.keptBytes)) return;
+    usage.giveUp();
+    this.#keep(0);
+  }
+
+  #keep(bytes: number): boolean {
+    if (bytes !== this.#keptBytes && !this.#options.keepForUsage(bytes - this.#keptBytes)) return false;
+    this.#keptBytes = bytes;
+    return true;
   }
 
   #behavior(platform: ReadonlyMap<string, string>): void {

@@ -6,7 +6,14 @@ import type { Recording } from './recording.ts';
 import { StreamReader, type StreamStart } from './stream-reader.ts';
 
 const logOf = (capacity: number): AuditLog =>
-  new AuditLog({ capacity, clock: systemClock, withQuery: false, chatPath: () => undefined });
+  new AuditLog({
+    capacity,
+    clock: systemClock,
+    withQuery: false,
+    chatPath: () => undefined,
+    keepForUsage: () => true,
+    maxEventBytes: 1e6,
+  });
 const arrive = (audit: AuditLog, requestId: string): Recording =>
   audit.arrive({ requestId, method: 'GET', target: '/' });
 const complete = (recording: Recording): void =>

@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { parseHeartbeat } from '../../core/heartbeat/parse-heartbeat.ts';
 import type { Check, HealthReport } from '../../core/health/health.ts';
 import type { Heartbeat, HeartbeatReply } from '../../core/heartbeat/heartbeat.ts';
+import type { ProofRecord } from '../../core/proof/proof.ts';
 import { GOOD_ANSWERS } from '../../testing/hostile-answers.ts';
 import { ask, until } from '../../testing/proxy-rig.ts';
 import {
@@ -259,6 +260,36 @@ describe('usage', () => {
   });
 });
 
+describe('a proof of EVAL-01', () => {
+  const record: ProofRecord = {
+    ruleId: 'EVAL-01',
+    verifiedBy: 'ci',
+    method: 'run',
+    verifiedAt: '2026-03-01T09:00:00.000Z',
+  };
+  test.each<[ProofRecord['origin'], string, number, number | undefined]>([
+    ['local', 'local', 100, 95],
+    ['local', 'control-plane', 95, undefined],
+    ['control-plane', 'local', 100, undefined],
+    ['control-plane', 'control-plane', 100, undefined],
+  ])(
+    'of origin %s under PROOF_WRITES=%s: the score is %i, and %s without local proofs',
+    async (origin, PROOF_WRITES, score, without) => {
+      const datasets = [{ name: 'basic', path: 'basic.jsonl' }];
+      await start({
+        manifest: manifestText({ guardrails, evaluation: { datasets } }),
+        env: { PROOF_WRITES },
+      });
+      answers = [{ proof: [{ ...record, origin: origin! }], proofRevision: 4 }];
+      await clock.pass(34_000);
+      await until(() => answers.length === 0);
+      await clock.pass(34_000);
+      expect(last()).toMatchObject({ proofRevision: 4, gap: { score } });
+      expect(last().scoreWithoutLocalProofs).toBe(without);
+    },
+  );
+});
+
 describe('a reply', () => {
   const record = {
     ruleId: 'OBS-03',
@@ -275,6 +306,27 @@ describe('a reply', () => {
     expect(await rig.report('/proof')).toEqual([record]);
     await clock.pass(34_000);
     expect(last()).toMatchObject({ proofRevision: 4, proof: [record] });
+  });
+
+  test('with a proof of the control plane makes local writes of its rule 409', async () => {
+    await start();
+    answers = [{ proof: [{ ...record, origin: 'control-plane' }], proofRevision: 4 }];
+    await clock.pass(34_000);
+    await until(() => answers.length === 0);
+    const write = (method: string) =>
+      rig.control('/proof/rule/OBS-03', {
+        method,
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ verifiedBy: 'agent', method: 'forged' }),
+      });
+    for (const method of ['POST', 'DELETE']) {
+      const answer = await write(method);
+      expect([answer.status, answer.headers.get('content-type')]).toEqual([
+        409,
+        'application/problem+json; charset=utf-8',
+      ]);
+    }
+    expect(await rig.report('/proof')).toEqual([{ ...record, origin: 'control-plane' }]);
   });
 
   test('to a repeat tells nothing about what changed since the first one went out', async () => {

@@ -99,6 +99,7 @@ export class Heartbeats {
       manifestHash: assessment.manifestHash,
       health: assessment.health,
       gap: assessment.gap,
+      scoreWithoutLocalProofs: assessment.scoreWithoutLocalProofs,
       proofs: shipped.proofs.proofs,
       proofRevision: shipped.proofs.revision,
       usage: shipped.window,
@@ -189,7 +190,7 @@ function verdictOf({ health, gap, manifestHash }: Assessment, proofs: ToldProofs
     gap.source,
     gap.issues.map((issue) => [issue.property, issue.severity]),
     manifestHash,
-    proofs.proofs.map((proof) => [proof.ruleId, proof.verifiedAt]),
+    proofs.proofs.map((proof) => [proof.ruleId, proof.origin, proof.verifiedAt]),
   ]);
 }
 

@@ -24,7 +24,14 @@ let open: (() => Promise<void>)[];
 
 beforeEach(() => {
   open = [];
-  audit = new AuditLog({ capacity: 10, clock: systemClock, withQuery: false, chatPath: () => undefined });
+  audit = new AuditLog({
+    capacity: 10,
+    clock: systemClock,
+    withQuery: false,
+    chatPath: () => undefined,
+    keepForUsage: () => true,
+    maxEventBytes: 1e6,
+  });
   const ask = (input: PolicyInput): Promise<PolicyAnswer> =>
     new Promise((resolve) => {
       open.push(async () => {
@@ -45,7 +52,9 @@ beforeEach(() => {
 });
 
 function tell(...events: Parameters<AuditLog['recordEvents']>[0]['events']): Promise<readonly string[]> {
-  return desk.review(audit.recordEvents({ requestId: 'r-1', events })!);
+  const entry = audit.recordEvents({ requestId: 'r-1', events });
+  if (entry === null || entry === 'full') throw new Error('the events are not recorded');
+  return desk.review(entry);
 }
 
 function head(platform: Record<string, string>): Promise<void> {

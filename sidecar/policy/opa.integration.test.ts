@@ -4,14 +4,23 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
 import { systemClock, type Clock } from '../../runtime/clock.ts';
+import { holdTimers } from '../../testing/held-timers.ts';
 import { startOpa, whyNoOpa, writePolicy, type Opa } from '../../testing/opa.ts';
 import { plainManifest } from '../../testing/manifests/plain-manifest.ts';
+import { ManualClock } from '../../testing/manual-clock.ts';
 import { ask, until } from '../../testing/proxy-rig.ts';
+import { startQuestionRelay } from '../../testing/question-relay.ts';
 import { startSidecarRig, type SidecarRig } from '../../testing/sidecar-rig.ts';
+import { TestServers } from '../../testing/sockets.ts';
+import { SteppingClock } from '../../testing/stepping-clock.ts';
 import { stopProcess } from '../../testing/stop-process.ts';
 
-/** Looks every half second whether the engine is back, and not every five. */
-const HASTY: Clock = { ...systemClock, sleep: (ms, signal) => systemClock.sleep(ms / 10, signal) };
+/** Of one question to the engine. An engine on a busy machine is not one that does not answer. */
+const TIMEOUT_MS = 30_000;
+/** Between two looks at an engine that is left alone. */
+const LOOK_MS = 5_000;
+const NOON = '2026-03-01T12:00:00Z';
+const BACK = 'the policy engine answers again';
 const ENFORCE = { OPENAI_API_KEY: 'x', POLICY_PROXY_MODE: 'enforce' };
 const MANIFEST = plainManifest('corner-shop', [
   'pii_detector_not_invoked',
@@ -22,18 +31,18 @@ const MANIFEST = plainManifest('corner-shop', [
   let folder: string;
   let opa: Opa;
   let rig: SidecarRig;
+  const clock = new SteppingClock(NOON);
 
   const startBefore = async (
     env: Record<string, string>,
     manifest = MANIFEST,
-    clock = systemClock,
+    clock: Clock = systemClock,
   ): Promise<SidecarRig> => {
     const started = await startSidecarRig({
       clock,
       manifest: JSON.stringify(manifest),
-      // An engine on a busy machine is not one that does not answer.
-      env: { ...ENFORCE, POLICY_URL: opa.url, POLICY_TIMEOUT_MS: '30000', ...env },
-      agent: { '/health': {}, '/capabilities': { tools: ['drop'] } },
+      env: { ...ENFORCE, POLICY_URL: opa.url, POLICY_TIMEOUT_MS: String(TIMEOUT_MS), ...env },
+      agent: { '/health': {}, '/capabilities': { tools: ['drop'] }, '/platform/health': 404 },
     });
     started.agent.otherwise = (request, response) => {
       const guardrails = request.url === '/safe' ? 'pii-detector' : '';
@@ -63,7 +72,7 @@ const MANIFEST = plainManifest('corner-shop', [
     folder = await mkdtemp(join(tmpdir(), 'sidecar-opa-'));
     await writePolicy(join(folder, 'policy'), MANIFEST);
     opa = await startOpa([join(folder, 'policy')]);
-    rig = await startBefore({});
+    rig = await startBefore({}, MANIFEST, clock);
   });
   afterAll(async () => {
     await rig.close();
@@ -92,40 +101,62 @@ const MANIFEST = plainManifest('corner-shop', [
     for (let i = 0; i < 7; i++)
       expect((await ask(rig.sidecar.proxyPort, { path: '/unsafe' })).status).toBe(200);
     opa = await startOpa([join(folder, 'policy')], port);
-    const isBack = () => rig.log.some(([, message]) => message === 'the policy engine answers again');
-    while (!isBack()) await new Promise((resolve) => setTimeout(resolve, 100));
+    await clock.pass(LOOK_MS);
+    await until(() => rig.log.some(([, message]) => message === BACK), 'the end of the outage');
     expect((await ask(rig.sidecar.proxyPort, { path: '/unsafe' })).status).toBe(403);
     expect((await outcomes(rig)).slice(before)).toEqual([...Array<string>(7).fill('failOpen'), 'deny']);
     expect(rig.log.filter(([level]) => level === 'warn')).toHaveLength(1);
   });
 
   test('waits for an engine that hangs five times, then for none, until it runs again', async () => {
-    const before = await startBefore({ POLICY_TIMEOUT_MS: '1500' }, MANIFEST, HASTY);
-    const warnings = () => before.log.filter(([level]) => level === 'warn');
+    const servers = new TestServers();
+    const relay = await startQuestionRelay(servers, Number(new URL(opa.url).port));
+    const ownClock = new ManualClock(NOON);
+    const before = await startBefore({ POLICY_URL: `http://127.0.0.1:${relay.port}` }, MANIFEST, ownClock);
+    const said = (pattern: RegExp) => before.log.filter(([, message]) => pattern.test(message)).length;
+    const statusOfUnsafe = async (): Promise<number> =>
+      (await ask(before.sidecar.proxyPort, { path: '/unsafe' })).status;
     try {
-      expect((await ask(before.sidecar.proxyPort, { path: '/unsafe' })).status).toBe(403);
+      // The first round of canaries is over when their watch sleeps.
+      await ownClock.nextSleep();
+      expect(await statusOfUnsafe()).toBe(403);
       await stopProcess(opa.pid);
-      const startedAt = performance.now();
-      expect((await ask(before.sidecar.proxyPort, { path: '/unsafe' })).status).toBe(200);
-      expect(performance.now() - startedAt).toBeGreaterThanOrEqual(1_490);
-      for (let i = 1; i < 40; i++)
-        expect((await ask(before.sidecar.proxyPort, { path: '/unsafe' })).status).toBe(200);
-      // Five waited, a canary that hung meanwhile among them; one more may have hung beside the last of them.
-      const failed = before.log.filter(([, message]) =>
-        /policy engine (still )?does not answer/.test(message),
-      );
-      expect([5, 6]).toContain(failed.length);
-      // The first look finds it hanging.
-      await new Promise((resolve) => setTimeout(resolve, 2_500));
+      let nextLook;
+      {
+        using timers = holdTimers();
+        for (let i = 1; i <= 5; i++) {
+          const heard = relay.questions();
+          let status = 0;
+          const asking = statusOfUnsafe().then((given) => (status = given));
+          await until(() => relay.questions() > heard, 'the question');
+          await timers.pass(TIMEOUT_MS - 1);
+          expect(status).toBe(0);
+          await timers.pass(1);
+          expect(await asking).toBe(200);
+        }
+        // From here on no time passes for a request.
+        const heard = relay.questions();
+        for (let i = 5; i < 40; i++) expect(await statusOfUnsafe()).toBe(200);
+        expect([relay.questions(), said(/policy engine (still )?does not answer/)]).toEqual([heard, 5]);
+        const pause = await ownClock.nextSleep();
+        expect(pause.ms).toBe(LOOK_MS);
+        pause.wake();
+        await until(() => relay.questions() > heard, 'the first look');
+        await timers.pass(TIMEOUT_MS);
+        // It finds the engine hanging, and another one will follow.
+        nextLook = await ownClock.nextSleep();
+        expect([await statusOfUnsafe(), relay.questions()]).toEqual([200, heard + 1]);
+      }
       process.kill(opa.pid, 'SIGCONT');
-      while (!before.log.some(([, message]) => message === 'the policy engine answers again'))
-        await new Promise((resolve) => setTimeout(resolve, 50));
-      expect((await ask(before.sidecar.proxyPort, { path: '/unsafe' })).status).toBe(403);
-      expect(await outcomes(before)).toEqual(['deny', ...Array<string>(40).fill('failOpen'), 'deny']);
-      expect(warnings()).toHaveLength(1);
+      nextLook.wake();
+      await until(() => said(new RegExp(BACK)) === 1, 'the end of the outage');
+      expect(await statusOfUnsafe()).toBe(403);
+      expect(await outcomes(before)).toEqual(['deny', ...Array<string>(41).fill('failOpen'), 'deny']);
+      expect(before.log.filter(([level]) => level === 'warn')).toHaveLength(1);
     } finally {
       process.kill(opa.pid, 'SIGCONT');
       await before.close();
+      await servers.close();
     }
   });
 
@@ -139,8 +170,7 @@ const MANIFEST = plainManifest('corner-shop', [
       ]);
       await writeFile(before.manifestPath, JSON.stringify(changed));
       const stale = "the policy engine does not have this agent's rules, or those of another manifest";
-      while (!before.log.some(([, message]) => message === stale))
-        await new Promise((resolve) => setTimeout(resolve, 20));
+      await until(() => before.log.some(([, message]) => message === stale), 'the warning');
       expect(before.log.find(([, message]) => message === stale)?.[2]).toEqual({
         missing: ['daily_token_limit_exceeded'],
       });
@@ -148,8 +178,8 @@ const MANIFEST = plainManifest('corner-shop', [
       expect((await ask(before.sidecar.proxyPort, { path: '/unsafe' })).status).toBe(403);
       expect(await gapOf(before)).toEqual(['policy.pii_detector_not_invoked', 'policy.not-loaded']);
       await writeFile(before.manifestPath, JSON.stringify(MANIFEST));
-      while (!before.log.some(([, message]) => message === "the policy engine has this agent's rules now"))
-        await new Promise((resolve) => setTimeout(resolve, 20));
+      const renewed = "the policy engine has this agent's rules now";
+      await until(() => before.log.some(([, message]) => message === renewed), 'the new rules');
       expect(await gapOf(before)).toEqual(['policy.pii_detector_not_invoked']);
     } finally {
       await before.close();

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { PolicyAnswer, PolicyEngine } from '../../core/policy/engine.ts';
 import { eachRequest } from '../../testing/each-request.ts';
+import { aMoment } from '../../testing/moment.ts';
 import { askRaw, completedEntry, startRawRig, until, type ProxyRig } from '../../testing/proxy-rig.ts';
 import type { PolicyMode } from './policy-desk.ts';
 
@@ -13,7 +14,7 @@ const SWITCH =
 const denied: PolicyAnswer = { state: 'answered', denials: ['no'] };
 const atOnce: PolicyEngine = { evaluate: () => denied };
 const later: PolicyEngine = {
-  evaluate: () => new Promise((resolve) => setTimeout(() => resolve(denied), 50)),
+  evaluate: () => aMoment().then(() => denied),
 };
 
 let rig: ProxyRig;

@@ -26,11 +26,20 @@ export async function readProofFile(path: string): Promise<KeptProofs> {
     throw new Error(`PROOF_STORE_PATH ${path} cannot be read`, { cause: error });
   }
   const parsed = parseWith(kept, jsonOf(content));
-  if (parsed.ok) return parsed.value;
+  if (parsed.ok) return withOrigins(parsed.value);
   const [first] = parsed.errors;
   throw new Error(
     `PROOF_STORE_PATH ${path} holds no proofs: ${[first?.path, first?.message].filter(Boolean).join(' ')}`,
   );
+}
+
+/** Records that no control plane ever had were written here, by a version without origins too. */
+function withOrigins({ revision, proofs }: KeptProofs): KeptProofs {
+  const isLocal = revision === 0;
+  return {
+    revision,
+    proofs: isLocal ? proofs.map((proof) => ({ ...proof, origin: proof.origin ?? 'local' })) : proofs,
+  };
 }
 
 /** Replaces the file as a whole: a crash leaves the old one or the new one. */

@@ -15,6 +15,7 @@ afterEach(async () => {
 
 const proof = (ruleId: string, verifiedBy = 'here'): ProofRecord => ({
   ruleId,
+  origin: 'local',
   verifiedBy,
   method: 'tested',
   verifiedAt: '2026-03-01T10:00:00.000Z',
@@ -79,6 +80,37 @@ describe('a removal that the control plane overlooked, since it changed meanwhil
   });
 });
 
+describe('a record of the control plane', () => {
+  const ofAdmin: ProofRecord = { ...proof('MEM-01', 'admin'), origin: 'control-plane' };
+  const withRecord = async (): Promise<ProofStore> => {
+    const store = await ProofStore.open(null);
+    await store.settle(store.tell(), { revision: 3, proofs: [ofAdmin] });
+    return store;
+  };
+
+  test('is not changed or removed by a local write', async () => {
+    const store = await withRecord();
+    expect(await store.put(proof('MEM-01'))).toBe('not-local');
+    expect(await store.remove('MEM-01', new Date('2026-03-01T10:05:00Z'))).toBe('not-local');
+    expect(await store.remove('MEM-02', new Date('2026-03-01T10:05:00Z'))).toBe('no-proof');
+    expect(held(store)).toEqual(['MEM-01 admin']);
+  });
+
+  test('replaces a local one that was written or removed here before', async () => {
+    const store = await ProofStore.open(null);
+    const told = store.tell();
+    expect(await store.put(proof('MEM-01'))).toBe('stored');
+    await store.settle(told, { revision: 3, proofs: [ofAdmin] });
+    expect(held(store)).toEqual(['MEM-01 admin']);
+    const removed = await ProofStore.open(null);
+    await removed.put(proof('MEM-01'));
+    await removed.settle(removed.tell(), { revision: 2, proofs: [proof('MEM-01')] });
+    expect(await removed.remove('MEM-01', new Date('2026-03-01T10:05:00Z'))).toBe('removed');
+    await removed.settle(removed.tell(), { revision: 3, proofs: [ofAdmin] });
+    expect(held(removed)).toEqual(['MEM-01 admin']);
+  });
+});
+
 describe('the file', () => {
   test('is whole at every moment, whatever is written at once', async () => {
     const path = join(folder, 'proofs.json');
@@ -108,6 +140,17 @@ describe('the file', () => {
     await writeFile(join(folder, 'file'), '');
     const path = join(folder, name);
     await expect(ProofStore.open(path)).rejects.toThrow(`PROOF_STORE_PATH ${path} ${why}`);
+  });
+
+  test.each([
+    [0, 'local'],
+    [4, undefined],
+  ])('of a version without origins, at revision %i, has records of origin %s', async (revision, origin) => {
+    const path = join(folder, 'proofs.json');
+    const { origin: _, ...record } = proof('MEM-01');
+    await writeFile(path, JSON.stringify({ revision, proofs: [record] }));
+    const [read] = (await ProofStore.open(path)).list();
+    expect(read?.origin).toBe(origin);
   });
 
   test('that cannot be written rejects the change, and the next one is tried again', async () => {

@@ -1,6 +1,10 @@
 import type { ProofRecord } from '../../core/proof/proof.ts';
 import { readProofFile, writeProofFile, type KeptProofs } from './proof-file.ts';
 
+/** What became of a local change. `not-local`: the rule has a record of the control plane, which is kept. */
+export type LocalWrite = 'stored' | 'not-local';
+export type LocalRemoval = 'removed' | 'no-proof' | 'not-local';
+
 /** What a heartbeat told, and which local changes were in it. */
 export interface ToldProofs extends KeptProofs {
   changesUpTo: number;
@@ -48,18 +52,27 @@ export class ProofStore {
     this.#listeners.push(listener);
   }
 
-  /** Stores the record in the place of the rule's last one. Rejects, and changes nothing, when it cannot be kept. */
-  async put(record: ProofRecord): Promise<void> {
-    await this.#replace((kept) => ({ ...kept, proofs: withRecord(kept.proofs, record.ruleId, record) }));
-    this.#noteChange(record.ruleId, null);
+  /** Stores the record in the place of the rule's last local one. Rejects, and changes nothing, when it cannot be kept. */
+  async put(record: ProofRecord): Promise<LocalWrite> {
+    let outcome: LocalWrite = 'stored';
+    await this.#replace((kept) => {
+      outcome = isOfControlPlane(findIn(kept, record.ruleId)) ? 'not-local' : 'stored';
+      return outcome === 'stored'
+        ? { ...kept, proofs: withRecord(kept.proofs, record.ruleId, record) }
+        : null;
+    });
+    if (outcome === 'stored') this.#noteChange(record.ruleId, null);
+    return outcome;
   }
 
-  /** false: there was none. */
-  async remove(ruleId: string, at: Date): Promise<boolean> {
-    if (this.find(ruleId) === undefined) return false;
-    await this.#replace((kept) => ({ ...kept, proofs: withRecord(kept.proofs, ruleId, undefined) }));
-    this.#noteChange(ruleId, at);
-    return true;
+  async remove(ruleId: string, at: Date): Promise<LocalRemoval> {
+    let outcome: LocalRemoval = 'removed';
+    await this.#replace((kept) => {
+      outcome = removalOf(findIn(kept, ruleId));
+      return outcome === 'removed' ? { ...kept, proofs: withRecord(kept.proofs, ruleId, undefined) } : null;
+    });
+    if (outcome === 'removed') this.#noteChange(ruleId, at);
+    return outcome;
   }
 
   tell(): ToldProofs {
@@ -74,7 +87,9 @@ export class ProofStore {
     if (answer === null) return;
     await this.#replace((kept) => {
       let proofs = answer.proofs;
-      for (const ruleId of this.#changed.keys()) proofs = withRecord(proofs, ruleId, findIn(kept, ruleId));
+      for (const ruleId of [...this.#changed.keys()])
+        if (isOfControlPlane(findIn(answer, ruleId))) this.#changed.delete(ruleId);
+        else proofs = withRecord(proofs, ruleId, findIn(kept, ruleId));
       return { revision: answer.revision, proofs };
     });
   }
@@ -85,10 +100,11 @@ export class ProofStore {
     for (const listener of this.#listeners) listener();
   }
 
-  /** One change after the other, each kept before it counts. */
-  #replace(next: (kept: KeptProofs) => KeptProofs): Promise<void> {
+  /** One change after the other, each kept before it counts. `next` returns null: nothing changes. */
+  #replace(next: (kept: KeptProofs) => KeptProofs | null): Promise<void> {
     const done = this.#writing.then(async () => {
       const kept = next(this.#kept);
+      if (kept === null) return;
       if (this.#path !== null) await writeProofFile(this.#path, kept);
       this.#kept = kept;
     });
@@ -103,8 +119,20 @@ export class ProofStore {
  */
 function isOverlooked({ removedAt }: LocalChange, answered: ProofRecord | undefined): boolean {
   return (
-    removedAt !== null && answered !== undefined && Date.parse(answered.verifiedAt) <= removedAt.getTime()
+    removedAt !== null &&
+    answered !== undefined &&
+    !isOfControlPlane(answered) &&
+    Date.parse(answered.verifiedAt) <= removedAt.getTime()
   );
+}
+
+function isOfControlPlane(record: ProofRecord | undefined): boolean {
+  return record?.origin === 'control-plane';
+}
+
+function removalOf(record: ProofRecord | undefined): LocalRemoval {
+  if (record === undefined) return 'no-proof';
+  return isOfControlPlane(record) ? 'not-local' : 'removed';
 }
 
 function findIn(kept: KeptProofs | null, ruleId: string): ProofRecord | undefined {

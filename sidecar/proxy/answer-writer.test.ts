@@ -1,6 +1,7 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { stillness } from '../../testing/moment.ts';
 import { until } from '../../testing/proxy-rig.ts';
 import { AnswerWriter } from './answer-writer.ts';
 
@@ -87,11 +88,8 @@ test('a client that does not read holds the source back, until it does', async (
   };
   socket.pause().write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
   await until(() => written > 0, 'the request');
-  let before = -1;
-  while (written !== before) {
-    before = written;
-    await new Promise((resolve) => setTimeout(resolve, 300));
-  }
+  await stillness(() => written);
+  const before = written;
   expect(steps.at(-1)).toBe('pause');
   socket.resume();
   await until(() => written > before, 'more of the answer');

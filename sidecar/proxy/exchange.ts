@@ -20,11 +20,13 @@ import {
   without,
   type HeaderList,
 } from './headers.ts';
+import type { LoadLimits } from './load-limits.ts';
 import type { OutageLog } from './outage-log.ts';
 import type { Turn } from './pipeline.ts';
 import { answerProblem, refuse, type ProblemAnswer } from './problem-answer.ts';
 import { bodyThatCame, RequestBody } from './request-body.ts';
 import { RestOfAnswer } from './rest-of-answer.ts';
+import { Stuck } from './stuck.ts';
 import {
   ANSWERS,
   type Upstream,
@@ -40,6 +42,7 @@ export interface ProxyContext {
   policy: PolicyDesk;
   clock: Clock;
   outages: OutageLog;
+  load: LoadLimits;
   /** The process or its pod is stopping: connections end with their current request. */
   isDraining(): boolean;
   /** Told how long a request was in the sidecar, and not with the agent, until its response head; milliseconds. */
@@ -77,6 +80,7 @@ export class Exchange implements UpstreamHandler, Source, Turn {
   readonly #recording: Recording;
   readonly #outgoing: UpstreamRequest;
   readonly #writer: AnswerWriter;
+  readonly #stuck: Stuck;
   #control: UpstreamControl | null = null;
   #hasRetried = false;
   #isOver = false;
@@ -110,6 +114,7 @@ export class Exchange implements UpstreamHandler, Source, Turn {
       trailers: () => requestTrailers(request.rawTrailers),
     };
     this.#writer = new AnswerWriter(response, this);
+    this.#stuck = new Stuck(context.load, () => request.socket.destroy());
     response.on('close', this.#closed);
     // A pipelined request whose turn has not come has no part in its connection yet, and is not told of its end.
     if (response.socket === null) request.socket.setMaxListeners(0).once('close', this.#closed);
@@ -120,7 +125,8 @@ export class Exchange implements UpstreamHandler, Source, Turn {
     this.isSafe = SAFE.has(method) && framed.body === 'none';
   }
 
-  start(hasWaited: boolean): void {
+  start(hasWaited: boolean, isEarly: boolean): void {
+    this.#stuck.hasRoom = isEarly;
     const fromMs = hasWaited ? this.#context.clock.monotonicMs() : this.#input.arrivedAtMs;
     if (this.#input.framed.body === 'none') this.#send(fromMs);
     // Its body is read in this turn of the event loop, but after its head.
@@ -139,16 +145,21 @@ export class Exchange implements UpstreamHandler, Source, Turn {
     const { request, framed } = this.#input;
     if (framed.body === 'none') return null;
     const whole = framed.body === 'sized' ? bodyThatCame(request) : null;
-    if (whole === null) return new RequestBody(request, (count) => this.#recording.bytesIn(count));
+    if (whole === null) {
+      const onStuck = (isStuck: boolean): void => (isStuck ? this.#stuck.hold() : this.#stuck.release());
+      return new RequestBody(request, (count) => this.#recording.bytesIn(count), onStuck);
+    }
     this.#recording.bytesIn(whole.length);
     return whole;
   }
 
   pause(): void {
     this.#control?.pause();
+    this.#stuck.hold();
   }
 
   resume(): void {
+    this.#stuck.release();
     this.#control?.resume();
   }
 
@@ -334,6 +345,7 @@ export class Exchange implements UpstreamHandler, Source, Turn {
     const { request, response } = this.#input;
     if (this.#isClosed) return;
     this.#isClosed = true;
+    this.#stuck.close();
     this.#isOver = true;
     request.socket.off('close', this.#closed);
     const aborted = !response.writableFinished;

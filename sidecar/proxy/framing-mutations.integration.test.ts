@@ -156,7 +156,8 @@ async function speak(port: number, wire: string, pieces: number): Promise<string
       counts.refused += answers.filter((text) => / (400|405|413|417|431|501|505) /.test(text)).length;
     });
     await fc.assert(property, { numRuns: RUNS, endOnFailure: true });
-    expect(counts.passed).toBeGreaterThan(50);
-    expect(counts.refused).toBeGreaterThan(50);
+    // There are about four times as many requests as runs that pass, and twenty times as many that do not.
+    expect(counts.passed).toBeGreaterThan(RUNS / 4);
+    expect(counts.refused).toBeGreaterThan(RUNS / 4);
   }, 600_000);
 });

@@ -2,6 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Server } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { aMoment } from '../../testing/moment.ts';
 import { startRig, until, type ProxyRig } from '../../testing/proxy-rig.ts';
 
 /** What Java's HttpClient says with each request to an `http:` address, until it is told not to. */
@@ -50,7 +51,8 @@ async function speak(...parts: readonly [bytes: string, answers: number][]): Pro
     socket.write(bytes, 'latin1');
     await until(() => bodies().length >= answers, `${answers} answers`);
     await until(() => outcomes.notEvaluated >= before + answers, 'the end of the exchanges');
-    if (answers === 0) await new Promise((resolve) => setTimeout(resolve, 30));
+    // The proxy reads this part before the next one is sent.
+    if (answers === 0) await aMoment();
   }
   socket.destroy();
   return bodies();

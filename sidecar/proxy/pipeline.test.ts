@@ -1,5 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { aMoment } from '../../testing/moment.ts';
 import { startRig, until, type ProxyRig } from '../../testing/proxy-rig.ts';
 
 let rig: ProxyRig;
@@ -34,8 +35,6 @@ const say = (method: string, path: string, more = '\r\n'): string =>
   `${method} ${path} HTTP/1.1\r\nHost: a\r\n${more}`;
 const WITH_BODY = 'Content-Length: 2\r\n\r\nhi';
 const IN_CHUNKS = 'Transfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n';
-/** Long enough for a request that does not wait to be at the agent. */
-const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 50));
 
 async function answerNext(): Promise<void> {
   await until(() => answers.length > 0, 'a request at the agent');
@@ -56,7 +55,7 @@ describe('of two requests that a client sends at once, the agent gets the second
   ])('only once the first is answered: %s%j, then %s%j', async (first, itsRest, second, rest) => {
     client.write(say(first, '/1', itsRest) + say(second, '/2', rest));
     await until(() => rig.audit.ring.last === 2 && seen.length === 1, 'both arrivals');
-    await pause();
+    await aMoment();
     expect(seen).toEqual([`${first} /1`]);
     await answerNext();
     await until(() => seen.length === 2, 'the second request');
@@ -79,7 +78,7 @@ describe('of two requests that a client sends at once, the agent gets the second
     await until(() => seen.length === 2, 'both requests');
     // The answers keep the order of the requests, whichever of them was first at the agent.
     answers[seen.indexOf(`${second} /2`)]?.();
-    await pause();
+    await aMoment();
     expect(text).toBe('');
   });
 });
@@ -89,11 +88,11 @@ test('safe requests behind a waiting one wait with it, and go on together', asyn
   client.write(say('GET', '/4') + say('GET', '/5'));
   await until(() => rig.audit.ring.last === 5 && seen.length === 2, 'the arrivals');
   await answerNext();
-  await pause();
+  await aMoment();
   expect(seen).toHaveLength(2);
   await answerNext();
   await until(() => seen.length === 3, 'the third');
-  await pause();
+  await aMoment();
   expect([...seen.slice(0, 2).sort(), ...seen.slice(2)]).toEqual(['GET /1', 'GET /2', 'POST /3']);
   await answerNext();
   await until(() => seen.length === 5, 'the last two');
@@ -112,7 +111,7 @@ describe('a request that waits is never sent', () => {
     await until(() => rig.audit.outcomes.notEvaluated === 2, 'the completion of both entries');
     expect(rig.audit.ring.newest()[1]).toMatchObject(UNSENT);
     await answerNext();
-    await pause();
+    await aMoment();
     expect(seen).toEqual(['POST /1']);
   });
 
@@ -123,7 +122,7 @@ describe('a request that waits is never sent', () => {
     await until(() => isClosed && rig.audit.outcomes.notEvaluated === 2, 'the end of the connection');
     expect(text).toMatch(/part$/);
     expect(rig.audit.ring.newest()[1]).toMatchObject(UNSENT);
-    await pause();
+    await aMoment();
     expect(seen).toEqual(['POST /cut']);
   });
 });
@@ -138,7 +137,7 @@ test.each([
     const filler = `X-Filler: ${'x'.repeat(200)}\r\n`;
     client.write(say('POST', '/1', WITH_BODY) + say('GET', '/x', filler + rest).repeat(total));
     await until(() => rig.audit.ring.last > 64 && seen.length > 0, 'the first of them');
-    await pause();
+    await aMoment();
     expect(rig.audit.ring.last).toBeLessThan(2_000);
     expect(seen).toEqual(['POST /1']);
     const answering = setInterval(() => answers.splice(0).forEach((answer) => answer()), 1);

@@ -1,5 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { aMoment } from '../../testing/moment.ts';
 import { startRig, until, type ProxyRig } from '../../testing/proxy-rig.ts';
 
 let rig: ProxyRig;
@@ -64,7 +65,7 @@ describe('behind a request that waits for its answer', () => {
     const { socket, answers, isClosed } = startClient();
     socket.write(GET + bytes + GET.replace('/', '/behind'));
     await until(() => seen.length > 0 || isClosed(), 'the first request');
-    await new Promise((resolve) => setTimeout(resolve, 30));
+    await aMoment();
     expect(answers()).toEqual([]);
     if (!isClosed()) answer();
     await until(isClosed, 'the end of the connection');

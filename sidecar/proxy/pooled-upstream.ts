@@ -13,12 +13,17 @@ import {
   type UpstreamOptions,
 } from './upstream.ts';
 
+/** A connection to the agent whose response nobody takes buffers one read (64 KiB) and no second one. */
+const SOCKET_BUFFER_BYTES = 16 * 1024;
+
 /** The way to the agent for nearly every request: undici's pool, whose low-level dispatch costs the least per request. */
 export function createPooledUpstream(options: UpstreamOptions): Upstream {
-  const connect = buildConnector({
+  const socketOptions = {
     allowH2: false,
     timeout: connectTimeoutOf(options.timeoutMs),
-  });
+    highWaterMark: SOCKET_BUFFER_BYTES,
+  };
+  const connect = buildConnector(socketOptions);
   const pool = new Pool(options.url.origin, {
     connect: (target, callback) => {
       connect(target, (error, socket) => {

@@ -12,6 +12,13 @@ export interface ProblemAnswer {
   close?: boolean;
 }
 
+/** The sidecar has no room for another request. */
+export const OVERLOAD = {
+  status: 503,
+  detail: 'the sidecar has as many requests in flight as its memory limit allows',
+  headers: { 'Retry-After': '1' },
+} as const satisfies ProblemAnswer;
+
 function bodyOf({ status, detail, requestId }: ProblemAnswer): string {
   const title = STATUS_CODES[status] ?? 'Error';
   return JSON.stringify({ type: 'about:blank', title, status, detail, ...(requestId && { requestId }) });

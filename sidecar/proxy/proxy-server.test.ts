@@ -6,6 +6,7 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import { eachRequest } from '../../testing/each-request.ts';
 import { fullListener } from '../../testing/full-listener.ts';
 import { holdTimers } from '../../testing/held-timers.ts';
+import { stillness } from '../../testing/moment.ts';
 import {
   ask,
   askRaw,
@@ -329,13 +330,7 @@ describe('streams', () => {
     const socket = connect(rig.port, '127.0.0.1');
     socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
     await once(socket, 'readable');
-    let before = -1;
-    await until(() => {
-      const isStill = sent > 0 && sent === before;
-      before = sent;
-      return isStill;
-    });
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    await stillness(() => sent);
     expect(sent).toBeLessThan(32 * 1024 * 1024);
     socket.destroy();
   });
@@ -359,7 +354,7 @@ describe('streams', () => {
       if (socket.write(chunk)) continue;
       isFull = await Promise.race([
         once(socket, 'drain').then(() => false),
-        new Promise<boolean>((resolve) => setTimeout(() => resolve(true), 300)),
+        stillness(() => socket.bytesWritten - socket.writableLength).then(() => true),
       ]);
     }
     expect(sent).toBeLessThan(32 * 1024 * 1024);

@@ -6,8 +6,9 @@ import { isLingering, lingerAtEnd } from './connection-end.ts';
 import { Exchange, type ProxyContext } from './exchange.ts';
 import { frame, lineOf } from './framing.ts';
 import { ignoreUpgrade, wantsWebSocket } from './ignore-upgrade.ts';
+import type { LoadLimits } from './load-limits.ts';
 import { Pipeline } from './pipeline.ts';
-import { answerProblem, refuse, writeProblem } from './problem-answer.ts';
+import { answerProblem, OVERLOAD, refuse, writeProblem } from './problem-answer.ts';
 import { requestIdOf } from './request-id.ts';
 import { createUpgrader, type Upgrader } from './upgrade.ts';
 import type { UpstreamOptions } from './upstream.ts';
@@ -49,8 +50,10 @@ export async function startProxyServer(
   const server = createServer(SERVER_OPTIONS);
   // Headers beyond the limit would be dropped without a word; their size is limited anyway.
   server.maxHeadersCount = 0;
+  server.maxConnections = context.load.maxConnections;
+  server.on('drop', () => (context.load.dropped += 1));
   const end = endOf(server, { onCut: () => upgrader.close() });
-  const pipelineOf = createPipelines();
+  const pipelineOf = createPipelines(context.load);
   takeRequests(server, pipelineOf, context);
   takeSockets(server, pipelineOf, upgrader);
   await new Promise<void>((resolve, reject) => {
@@ -69,11 +72,11 @@ export async function startProxyServer(
   };
 }
 
-function createPipelines(): PipelineOf {
+function createPipelines(load: LoadLimits): PipelineOf {
   const pipelines = new WeakMap<Socket, Pipeline<Exchange>>();
   return (socket) => {
     let pipeline = pipelines.get(socket);
-    if (pipeline === undefined) pipelines.set(socket, (pipeline = new Pipeline(socket)));
+    if (pipeline === undefined) pipelines.set(socket, (pipeline = new Pipeline(socket, load)));
     return pipeline;
   };
 }
@@ -150,9 +153,19 @@ function pass(
     answerProblem(response, { ...framed, close: true });
     return;
   }
+  const admission = pipeline.admit(framed.body !== 'none');
+  if (admission === null) {
+    pipeline.refuse();
+    lingerAtEnd(request.socket);
+    answerProblem(response, { ...OVERLOAD, close: true });
+    return;
+  }
   const requestId = requestIdOf(request.rawHeaders);
   const onAnswered = (): void => pipeline.answered();
-  pipeline.add(new Exchange(context, { request, response, framed, requestId, arrivedAtMs, onAnswered }));
+  pipeline.add(
+    new Exchange(context, { request, response, framed, requestId, arrivedAtMs, onAnswered }),
+    admission,
+  );
 }
 
 /** What Node's parser refused. */

@@ -1,5 +1,7 @@
 import { connect } from 'node:net';
 import { afterEach, expect, test } from '@jest/globals';
+import { holdTimers } from '../../testing/held-timers.ts';
+import { aMoment } from '../../testing/moment.ts';
 import { ask, startRig, until, type ProxyRig } from '../../testing/proxy-rig.ts';
 
 let rig: ProxyRig;
@@ -15,8 +17,8 @@ async function speakFirst(bytes: string, more: number): Promise<string> {
     new Promise((resolve) => void socket.write(piece, () => resolve()));
   await write(bytes);
   for (let i = 0; i < more && !isClosed; i += 1) {
-    // The refusal has long been said.
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    // The proxy has sent the refusal by now.
+    await aMoment();
     await write('x'.repeat(1024 * 1024));
   }
   socket.on('data', (chunk: string) => (text += chunk)).resume();
@@ -47,12 +49,31 @@ test('the answer to what follows a whole request on its connection reaches it to
 });
 
 test('a client that neither leaves nor reads is cut off after five seconds', async () => {
+  using timers = holdTimers();
   rig = await startRig((_request, response) => void response.end('ok'));
+  let text = '';
   let isClosed = false;
-  const socket = connect({ port: rig.port, host: '127.0.0.1', allowHalfOpen: true }).resume();
+  const socket = connect({ port: rig.port, host: '127.0.0.1', allowHalfOpen: true });
+  socket.on('data', (chunk) => (text += chunk.toString('latin1')));
   socket.on('error', () => undefined).on('close', () => (isClosed = true));
   socket.write('no HTTP at all\r\n');
-  const talk = setInterval(() => socket.write('x'), 100);
-  await until(() => isClosed, 'the cut');
-  clearInterval(talk);
+  await until(() => text.endsWith('}'), 'the refusal');
+  const talk = async (): Promise<void> => {
+    socket.write('x');
+    await aMoment();
+  };
+  for (let passedMs = 0; passedMs < 4_500; passedMs += 500) {
+    await talk();
+    await timers.pass(500);
+  }
+  await timers.pass(499);
+  await talk();
+  await talk();
+  expect(isClosed).toBe(false);
+  await timers.pass(1);
+  // The client notices the cut only when it sends.
+  await until(() => {
+    socket.write('x');
+    return isClosed;
+  }, 'the cut');
 });

@@ -8,11 +8,19 @@ import { Readable } from 'node:stream';
 export class RequestBody extends Readable {
   readonly #request: IncomingMessage;
   readonly #onBytes: (count: number) => void;
+  readonly #onStuck: (isStuck: boolean) => void;
+  #isStuck = false;
 
-  constructor(request: IncomingMessage, onBytes: (count: number) => void) {
+  /** `onStuck`: the agent takes no more, or it takes more again. */
+  constructor(
+    request: IncomingMessage,
+    onBytes: (count: number) => void,
+    onStuck: (isStuck: boolean) => void,
+  ) {
     super();
     this.#request = request;
     this.#onBytes = onBytes;
+    this.#onStuck = onStuck;
     // Whoever reads this stream hears of its end; when nobody does any more, there is nobody to tell.
     this.on('error', () => undefined);
     request.on('data', this.#take).on('end', this.#finish).on('error', this.#fail).on('close', this.#leave);
@@ -20,6 +28,7 @@ export class RequestBody extends Readable {
   }
 
   override _read(): void {
+    this.#setStuck(false);
     this.#request.resume();
   }
 
@@ -29,12 +38,21 @@ export class RequestBody extends Readable {
       .off('end', this.#finish)
       .off('error', this.#fail)
       .off('close', this.#leave);
+    this.#setStuck(false);
     callback(error);
+  }
+
+  #setStuck(isStuck: boolean): void {
+    if (this.#isStuck === isStuck) return;
+    this.#isStuck = isStuck;
+    this.#onStuck(isStuck);
   }
 
   readonly #take = (chunk: Buffer): void => {
     this.#onBytes(chunk.length);
-    if (!this.push(chunk)) this.#request.pause();
+    if (this.push(chunk)) return;
+    this.#request.pause();
+    this.#setStuck(true);
   };
 
   readonly #finish = (): void => void this.push(null);

@@ -1,11 +1,12 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { WebSocket, WebSocketServer } from 'ws';
+import { systemClock } from '../../runtime/clock.ts';
 import { eachRequest } from '../../testing/each-request.ts';
 import { holdTimers } from '../../testing/held-timers.ts';
+import { aMoment, stillness } from '../../testing/moment.ts';
 import {
   askRaw,
   completedEntry,
@@ -170,14 +171,6 @@ test.each(['destroy', 'resetAndDestroy'] as const)(
   },
 );
 
-/** Resolves when the number has not grown for a while. */
-async function stillness(number: () => number): Promise<void> {
-  for (let last = -1; last !== number();) {
-    last = number();
-    await new Promise((resolve) => setTimeout(resolve, 200));
-  }
-}
-
 describe('an upgrade is refused', () => {
   test.each([
     ['to two protocols', handshake('Upgrade: websocket, h2c\r\n')],
@@ -284,6 +277,7 @@ test('headers with names that every object has pass as they are', async () => {
 
 test('an agent that resets an open WebSocket has cut it, and a silent one is not timed out', async () => {
   using timers = holdTimers();
+  let nowMs = 0;
   let reset = (): void => undefined;
   rig = await startRawRig(
     (socket) => {
@@ -292,7 +286,7 @@ test('an agent that resets an open WebSocket has cut it, and a silent one is not
       });
       reset = () => void socket.resetAndDestroy();
     },
-    { timeoutMs: 50 },
+    { timeoutMs: 50, clock: { ...systemClock, monotonicMs: () => nowMs } },
   );
   const client = connect(rig.port, '127.0.0.1').on('error', () => undefined);
   client.write(handshake('Upgrade: websocket\r\n'));
@@ -300,13 +294,14 @@ test('an agent that resets an open WebSocket has cut it, and a silent one is not
   client.setEncoding('latin1').on('data', (chunk: string) => (head += chunk));
   await until(() => head.endsWith('\r\n\r\n'), 'the answer');
   expect(head).toMatch(/^HTTP\/1.1 101 /);
+  nowMs += 60_000;
   await timers.pass(60_000);
-  await sleep(150);
+  await aMoment();
   expect(client.destroyed).toBe(false);
   reset();
   const entry = await completedEntry(rig);
-  expect(entry).toMatchObject({ statusCode: 101, aborted: true, bytesIn: 0, bytesOut: 0 });
-  expect(entry.durationMs).toBeGreaterThan(140);
+  const durationMs = 60_000;
+  expect(entry).toMatchObject({ statusCode: 101, aborted: true, bytesIn: 0, bytesOut: 0, durationMs });
 });
 
 test('a WebSocket that passes ends an outage of the agent', async () => {

@@ -1,6 +1,6 @@
 import { ServerResponse, type ClientRequest, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
+import type { Duplex, Readable } from 'node:stream';
 import { createProxyServer } from 'http-proxy-3';
 import type { UpstreamFailureKind } from '../../core/behavior/audit-entry.ts';
 import { reportsBehavior } from '../../core/behavior/parse-behavior-headers.ts';
@@ -18,7 +18,8 @@ import {
   valuesOf,
   type ResponseHead,
 } from './headers.ts';
-import { writeProblem } from './problem-answer.ts';
+import type { Holder, LoadLimits } from './load-limits.ts';
+import { OVERLOAD, writeProblem } from './problem-answer.ts';
 import { requestIdOf } from './request-id.ts';
 import { ANSWERS, connectTimeoutOf, type UpstreamOptions } from './upstream.ts';
 
@@ -68,8 +69,7 @@ export function createUpgrader(context: ProxyContext, { url, timeoutMs }: Upstre
       passage.agent = agent;
       passage.atSwitch = { read: agent.bytesRead - head.length, written: agent.bytesWritten };
       agent.on('error', () => (passage.isCut = true)).once('close', () => letGo(passage.client));
-      passage.client.once('close', () => letGo(agent));
-      passage.stopWatch();
+      switched(context, passage, agent);
       const pass = (headers: string[]): void => {
         // What the library writes to the client.
         answer.headers = { ...recordOf(headers), connection: 'Upgrade', upgrade: 'websocket' };
@@ -103,6 +103,7 @@ export function createUpgrader(context: ProxyContext, { url, timeoutMs }: Upstre
     handle(request, socket, head) {
       const admitted = admit(context, request, socket as Socket);
       if (admitted === null) return;
+      socket.once('close', () => context.load.leave());
       const passage = { ...admitted, stopWatch: watch(admitted.client, head) };
       passages.set(request, passage);
       passage.client.once('close', () => {
@@ -134,6 +135,10 @@ function admit(
   const isWebSocket = wanted === 'websocket' && request.method === 'GET' && request.httpVersion === '1.1';
   if (!isWebSocket || framed.body !== 'none') {
     writeProblem(client, { status: 400, detail: 'the only upgrade that passes here is a GET to websocket' });
+    return null;
+  }
+  if (!context.load.admit()) {
+    writeProblem(client, OVERLOAD);
     return null;
   }
   const requestId = requestIdOf(request.rawHeaders);
@@ -273,6 +278,24 @@ function block({ request, passage, source, head }: Judged, denials: readonly str
   recording.bytesOut(answerViolation(response, denials, head.headers));
 }
 
+function switched({ load }: ProxyContext, passage: Passage, agent: Socket): void {
+  const { client } = passage;
+  client.once('close', () => letGo(agent));
+  passage.stopWatch();
+  holdWhilePaused(load, client, [agent, client]);
+}
+
+/** `pipe` pauses a side while the other one takes no more. */
+function holdWhilePaused(load: LoadLimits, client: Socket, sides: readonly Readable[]): void {
+  const holder: Holder = { shed: () => client.destroy() };
+  const release = (): void => {
+    if (client.destroyed || !sides.some((side) => side.isPaused())) load.release(holder);
+  };
+  for (const side of sides)
+    side.on('pause', () => client.destroyed || load.hold(holder)).on('resume', release);
+  client.once('close', () => load.release(holder));
+}
+
 /** The agent did not switch: its answer goes to the client as that of any request, and ends the connection. */
 function relay(
   context: ProxyContext,
@@ -282,6 +305,7 @@ function relay(
 ): void {
   const head = recordHead(answer, passage);
   const pass = (headers: string[]): void => relayWith(headers, answer, request, passage);
+  holdWhilePaused(context.load, passage.client, [answer]);
   judge(context, { request, passage, source: answer, head, pass });
 }
 

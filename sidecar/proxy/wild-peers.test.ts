@@ -4,6 +4,7 @@ import type { Server } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { eachRequest } from '../../testing/each-request.ts';
+import { aMoment } from '../../testing/moment.ts';
 import {
   askRaw,
   completedEntry,
@@ -113,7 +114,7 @@ describe('bytes that are no HTTP', () => {
     await until(() => answer !== undefined, 'the request at the agent');
     socket.write('\0\0\r\n\r\n');
     socket.write('\0\0\r\n\r\n');
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await aMoment();
     answer?.();
     await once(socket, 'close');
     expect(text()).toMatch(/^HTTP\/1.1 200 OK\r\n[^]*\r\n\r\nthe answerHTTP\/1.1 400 Bad Request\r\n/);
@@ -133,7 +134,7 @@ describe('bytes that are no HTTP', () => {
     socket.write('GET /1 HTTP/1.1\r\nHost: a\r\n\r\nGET /2 HTTP/1.1\r\nHost: a\r\n\r\n');
     await until(() => text().endsWith('half'));
     socket.write('\0\0\r\n\r\n');
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await aMoment();
     finish();
     await once(socket, 'close');
     const bodies = text()

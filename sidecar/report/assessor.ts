@@ -5,8 +5,11 @@ import type { GapReport } from '../../core/gap/gap.ts';
 import { check } from '../../core/health/check.ts';
 import type { HealthReport } from '../../core/health/health.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';
+import { isTrusted } from '../../core/proof/counted.ts';
+import type { ProofWrites } from '../../core/proof/proof.ts';
 import { gather, type AgentEnvironment } from '../../probe/gather.ts';
 import type { Clock } from '../../runtime/clock.ts';
+import type { Logger } from '../../runtime/logger.ts';
 import type { AuditRing } from '../audit/ring.ts';
 import type { CurrentManifest } from '../manifest/current-manifest.ts';
 import type { PolicyDesk } from '../policy/policy-desk.ts';
@@ -20,6 +23,8 @@ export interface Assessment {
   facts: Facts;
   health: HealthReport;
   gap: GapReport;
+  /** The score of the gap without local proofs; null: no local proof counts in it. */
+  scoreWithoutLocalProofs: number | null;
 }
 
 export interface AssessorOptions {
@@ -28,9 +33,11 @@ export interface AssessorOptions {
   podAgentName: string | null;
   manifest: CurrentManifest;
   proofs: ProofStore;
+  proofWrites: ProofWrites;
   ring: AuditRing;
   policy: PolicyDesk;
   clock: Clock;
+  logger: Pick<Logger, 'warn' | 'info'>;
   signal: AbortSignal;
 }
 
@@ -39,6 +46,7 @@ export class Assessor {
   readonly #options: AssessorOptions;
   readonly #assessing = new SharedRun(() => this.#run());
   #latest: Assessment | null = null;
+  #hasInvalidReport = false;
 
   constructor(options: AssessorOptions) {
     this.#options = options;
@@ -60,7 +68,8 @@ export class Assessor {
   }
 
   async #run(): Promise<Assessment> {
-    const { upstreamUrl, environment, podAgentName, proofs, ring, policy, clock, signal } = this.#options;
+    const { upstreamUrl, environment, podAgentName, proofs, proofWrites, ring, policy, clock, signal } =
+      this.#options;
     const { manifest, hash: manifestHash, invalid } = this.#options.manifest;
     const entries = ring.newest();
     const facts = await gather({
@@ -70,18 +79,37 @@ export class Assessor {
       now: () => clock.now(),
       behavior: summarizeBehavior(entries),
       ...(policy.hasEngine && { policy: () => policy.facts(entries) }),
-      proofs: proofs.list(),
+      proofs: proofs.list().filter((proof) => isTrusted(proof, { writes: proofWrites })),
       podAgentName,
       manifestInvalid: invalid,
       signal,
     });
+    this.#noteReport(facts.invalidReport);
+    const gap = assess(manifest, facts);
     this.#latest = {
       manifest,
       manifestHash,
       facts,
       health: check(manifest, facts),
-      gap: assess(manifest, facts),
+      gap,
+      scoreWithoutLocalProofs: scoreWithoutLocalProofs(manifest, facts, gap),
     };
     return this.#latest;
   }
+
+  /** One line for each change of state. */
+  #noteReport(invalid: Facts['invalidReport']): void {
+    const { logger } = this.#options;
+    if ((invalid !== null) === this.#hasInvalidReport) return;
+    this.#hasInvalidReport = invalid !== null;
+    if (invalid === null) logger.info('agent report no longer invalid');
+    else logger.warn('agent report invalid', { ...invalid });
+  }
+}
+
+function scoreWithoutLocalProofs(manifest: Manifest, facts: Facts, gap: GapReport): number | null {
+  const proofs = facts.proofs.filter(({ origin }) => origin === 'control-plane');
+  if (proofs.length === facts.proofs.length) return null;
+  const { score } = assess(manifest, { ...facts, proofs });
+  return score === gap.score ? null : score;
 }

@@ -1,6 +1,7 @@
 import { EVENT_BATCH_LIMITS, parseEventBatch } from '../../core/behavior/parse-event-batch.ts';
 import { jsonBody, type Route } from '../../runtime/http-app.ts';
 import { Problem } from '../../runtime/problem.ts';
+import { MAX_ENTRY_BYTES } from '../audit/event-memory.ts';
 import type { SidecarContext } from '../context.ts';
 import { limitOf, ringHeaders, sinceOf } from './audit-query.ts';
 import { auditStreamRoute } from './audit-stream-route.ts';
@@ -30,7 +31,7 @@ export function auditRoutes(context: SidecarContext): Route[] {
       method: 'POST',
       path: '/events',
       summary:
-        'Body `{requestId, events[], agentName?}`, at most 64 KiB and 500 events. 200 `{requestId, found: true, opaViolations[]}`; 202 `{requestId, found: false}` for a request that is not in the ring; 400 with `errors`, and nothing is recorded.',
+        'Body `{requestId, events[], agentName?}`, at most 64 KiB and 500 events. 200 `{requestId, found: true, opaViolations[]}`; 202 `{requestId, found: false}` for a request that is not in the ring; 400 with `errors`, or 413 when the events of the request take more than 512 KiB of memory: then nothing is recorded.',
       handlers: [
         jsonBody(EVENT_BATCH_LIMITS.bytes),
         async (request, response) => {
@@ -39,6 +40,11 @@ export function auditRoutes(context: SidecarContext): Route[] {
             throw new Problem(400, 'the event batch is not valid', { extra: { errors: parsed.errors } });
           const { requestId } = parsed.value;
           const entry = audit.recordEvents(parsed.value);
+          if (entry === 'full')
+            throw new Problem(
+              413,
+              `the events of request ${requestId} take more than ${MAX_ENTRY_BYTES} bytes; nothing is recorded`,
+            );
           if (entry === null) response.status(202).json({ requestId, found: false });
           else {
             // Without an event there is nothing that the engine has not been told.

@@ -15,11 +15,12 @@ export function healthRoutes(context: SidecarContext): Route[] {
     {
       method: 'GET',
       path: '/health/ready',
-      summary: 'The checks of the agent and of what it needs: 200 `ready` or `degraded`, 503 `not-ready`.',
+      summary:
+        'The checks of the agent and of what it needs: 200 `ready` or `degraded`, 503 `not-ready`. With a `note` where the report of the agent is not valid.',
       handlers: [
         async (_request, response) => {
-          const { health, gap } = await context.assessor.assess();
-          const report = readyOf(health, gap.source);
+          const { health, gap, facts } = await context.assessor.assess();
+          const report = readyOf(health, gap.source, facts.invalidReport);
           response.status(report.status === 'not-ready' ? 503 : 200);
           if (isBodyHidden(response)) response.end();
           else response.json(report);

@@ -38,6 +38,23 @@ const COUNTERS: readonly Row[] = [
     read: ({ audit }) => [{ value: audit.ring.dropped }],
   },
   {
+    name: 'platform_sidecar_overload_total',
+    help: 'What was done because the sidecar had no memory for more: requests refused with 503, stuck exchanges cut, connections dropped.',
+    read: ({ load }) => [
+      { labels: { action: 'refused' }, value: load.refused },
+      { labels: { action: 'cut' }, value: load.cut },
+      { labels: { action: 'dropped' }, value: load.dropped },
+    ],
+  },
+  {
+    name: 'platform_sidecar_events_dropped_total',
+    help: 'Events without a place in memory: refused with 413 because their entry was full, or removed from older entries.',
+    read: ({ audit }) => [
+      { labels: { reason: 'entry_full' }, value: audit.eventMemory.refused },
+      { labels: { reason: 'ring_full' }, value: audit.eventMemory.removed },
+    ],
+  },
+  {
     name: 'platform_sidecar_late_denials_total',
     help: 'Requests that were denied by trailers or events: nothing was blocked for it.',
     read: ({ policy }) => [{ value: policy.lateDenials }],
@@ -50,6 +67,11 @@ const COUNTERS: readonly Row[] = [
 ];
 
 const GAUGES: readonly Row[] = [
+  {
+    name: 'platform_sidecar_event_bytes',
+    help: 'Memory that the events in the audit ring take, in bytes.',
+    read: ({ audit }) => [{ value: audit.eventMemory.bytes }],
+  },
   {
     name: 'platform_sidecar_policy_loaded',
     help: "0 when the policy engine answered without this agent's rules, else 1.",

@@ -1,7 +1,8 @@
-import type { Request } from 'express';
+import type { Request, RequestHandler, Response } from 'express';
 import { isRuleId, RULE_IDS } from '../../core/audit/rules.ts';
 import { withExpiry } from '../../core/proof/expiry.ts';
 import { parseProofSubmission, proofRecordOf } from '../../core/proof/parse-proof-submission.ts';
+import { PROOF_WRITES_HEADER } from '../../core/proof/proof.ts';
 import { jsonBody, type Route } from '../../runtime/http-app.ts';
 import { Problem } from '../../runtime/problem.ts';
 import type { SidecarContext } from '../context.ts';
@@ -9,13 +10,20 @@ import type { SidecarContext } from '../context.ts';
 const BODY_BYTES = 16 * 1024;
 
 /** Proofs of compliance rules, submitted from outside. */
-export function proofRoutes({ proofs, clock }: SidecarContext): Route[] {
+export function proofRoutes(context: SidecarContext): Route[] {
+  const { proofs, clock } = context;
   return [
     {
       method: 'GET',
       path: '/proof',
-      summary: 'The proof records; elapsed ones carry `expired: true`.',
-      handlers: [(_request, response) => void response.json(withExpiry(proofs.list(), clock.now()))],
+      summary:
+        'The proof records with their `origin`, `control-plane` or `local`; elapsed ones carry `expired: true`. The header `X-Platform-Proof-Writes` has the value of PROOF_WRITES.',
+      handlers: [
+        (_request, response) => {
+          response.setHeader(PROOF_WRITES_HEADER, context.config.PROOF_WRITES);
+          response.json(withExpiry(proofs.list(), clock.now()));
+        },
+      ],
     },
     {
       method: 'GET',
@@ -33,34 +41,53 @@ export function proofRoutes({ proofs, clock }: SidecarContext): Route[] {
       method: 'POST',
       path: '/proof/rule/:ruleId',
       summary:
-        'Body `{verifiedBy, method, expiresAt?}`. 201 with the record, in the place of an earlier one; 400 with `errors`, or for an unknown rule with `validIds`.',
-      handlers: [
-        jsonBody(BODY_BYTES),
-        async (request, response) => {
-          const ruleId = ruleIdOf(request);
-          if (!isRuleId(ruleId))
-            throw new Problem(400, `there is no rule ${ruleId}`, { extra: { validIds: RULE_IDS } });
-          const parsed = parseProofSubmission(request.body as unknown, clock.now());
-          if (!parsed.ok)
-            throw new Problem(400, 'the proof is not valid', { extra: { errors: parsed.errors } });
-          const record = proofRecordOf(ruleId, parsed.submission, clock.now());
-          await proofs.put(record);
-          response.status(201).json(record);
-        },
-      ],
+        'Body `{verifiedBy, method, expiresAt?}`. 201 with the record, of origin `local`, in the place of an earlier local one; 400 with `errors`, or for an unknown rule with `validIds`; 403 with PROOF_WRITES=control-plane; 409 when the control plane has a record of the rule.',
+      handlers: [localWritesOnly(context), jsonBody(BODY_BYTES), submit],
     },
     {
       method: 'DELETE',
       path: '/proof/rule/:ruleId',
-      summary: '204; 404 without a record.',
-      handlers: [
-        async (request, response) => {
-          if (!(await proofs.remove(ruleIdOf(request), clock.now()))) throw noRecord(request);
-          response.status(204).end();
-        },
-      ],
+      summary:
+        '204; 403 with PROOF_WRITES=control-plane; 404 without a record; 409 when the record is of the control plane.',
+      handlers: [localWritesOnly(context), remove],
     },
   ];
+
+  async function submit(request: Request, response: Response): Promise<void> {
+    const ruleId = ruleIdOf(request);
+    if (!isRuleId(ruleId))
+      throw new Problem(400, `there is no rule ${ruleId}`, { extra: { validIds: RULE_IDS } });
+    const at = clock.now();
+    const parsed = parseProofSubmission(request.body as unknown, at);
+    if (!parsed.ok) throw new Problem(400, 'the proof is not valid', { extra: { errors: parsed.errors } });
+    const record = proofRecordOf(ruleId, parsed.submission, { origin: 'local', at });
+    if ((await proofs.put(record)) === 'not-local') throw notLocal(request);
+    response.status(201).json(record);
+  }
+
+  async function remove(request: Request, response: Response): Promise<void> {
+    const outcome = await proofs.remove(ruleIdOf(request), clock.now());
+    if (outcome === 'no-proof') throw noRecord(request);
+    if (outcome === 'not-local') throw notLocal(request);
+    response.status(204).end();
+  }
+}
+
+/** In a pod loopback is the agent, so with PROOF_WRITES=control-plane no proof is written here. */
+function localWritesOnly({ config, manifest }: SidecarContext): RequestHandler {
+  return (request, _response, next) => {
+    if (config.PROOF_WRITES === 'local') {
+      next();
+      return;
+    }
+    const ruleId = ruleIdOf(request);
+    const agent = config.AGENT_NAME ?? manifest.manifest.metadata.name;
+    const route = `/api/v1/agents/${agent}/proof/rule/${isRuleId(ruleId) ? ruleId : '{ruleId}'}`;
+    throw new Problem(
+      403,
+      `PROOF_WRITES is control-plane: use ${request.method} ${route} of the control plane, with the header X-Admin-Key`,
+    );
+  };
 }
 
 function ruleIdOf(request: Request): string {
@@ -70,4 +97,11 @@ function ruleIdOf(request: Request): string {
 
 function noRecord(request: Request): Problem {
   return new Problem(404, `there is no proof of ${ruleIdOf(request)}`);
+}
+
+function notLocal(request: Request): Problem {
+  return new Problem(
+    409,
+    `the proof of ${ruleIdOf(request)} was written with the admin key, and only the control plane changes it`,
+  );
 }

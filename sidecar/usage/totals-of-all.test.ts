@@ -10,7 +10,14 @@ priced.spec.model.costControls = { usdPerMillionTokens: { input: 2, output: 8 } 
 
 function usage(): { audit: AuditLog; others: OthersToday; clock: ManualClock } {
   const clock = new ManualClock('2026-03-01T12:00:00Z');
-  const audit = new AuditLog({ capacity: 10, clock, withQuery: false, chatPath: () => undefined });
+  const audit = new AuditLog({
+    capacity: 10,
+    clock,
+    withQuery: false,
+    chatPath: () => undefined,
+    keepForUsage: () => true,
+    maxEventBytes: 1e6,
+  });
   audit
     .arrive({ requestId: 'r-1', method: 'POST', target: '/chat' })
     .complete({ statusCode: 200, aborted: false, atMs: 0 });

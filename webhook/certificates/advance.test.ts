@@ -180,7 +180,7 @@ test('a whole rotation never shows a leaf that the bundle of the moment, or of t
   let trusted = trustBundle(state);
   const first = state.authority?.cert ?? '';
   const history: Step[][] = [];
-  const seen = stopwatches();
+  const seen = sameSince();
   // Every minute around the day on which the authority gets old, with the API server one look behind.
   for (let minute = 0; minute < 8; minute += 1) {
     const now = new Date(days(3650 - 365).getTime() + (minute + 1) * 60_000);
@@ -235,7 +235,7 @@ test('an authority that was lost is trusted on beside the new one, since its lea
 });
 
 /** For how long, in milliseconds of a clock that counts minutes, a value has been the same. */
-function stopwatches(): (what: string, value: unknown, minute: number) => number {
+function sameSince(): (what: string, value: unknown, minute: number) => number {
   const since = new Map<string, { value: unknown; minute: number }>();
   return (what, value, minute) => {
     if (since.get(what)?.value !== value) since.set(what, { value, minute });

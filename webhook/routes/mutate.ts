@@ -10,8 +10,13 @@ import { jsonBody, type Route } from '../../runtime/http-app.ts';
 import { Problem } from '../../runtime/problem.ts';
 import type { WebhookContext } from '../context.ts';
 
-/** The API server keeps no object over 1.5 MiB, and a review carries one. */
-export const BODY_LIMIT = 3 * 2 ** 20;
+/** The largest request that a Kubernetes API server accepts, in bytes; webhook/large-pods.apiserver.test.ts checks it. */
+export const API_SERVER_LIMIT = 3 * 2 ** 20;
+/**
+ * A review escapes `<`, `>` and `&` to six bytes each, and repeats the names of a pod's lists in `managedFields`. A pod whose
+ * review is larger than this would start without the injector having seen it.
+ */
+export const BODY_LIMIT = 2 * 6 * API_SERVER_LIMIT;
 export const MUTATE_PATH = '/mutate/pod';
 
 /** `response` of an AdmissionReview. */

@@ -8,6 +8,7 @@ import { silentLogger } from '../../../runtime/logger.ts';
 import { createMetrics, type Metrics } from '../../../runtime/metrics.ts';
 import { startFakeApiServer, type FakeApiServer, type Fault } from '../../../testing/fake-api-server.ts';
 import { aHeartbeat } from '../../../testing/heartbeat.ts';
+import { aMoment } from '../../../testing/moment.ts';
 import { SteppingClock } from '../../../testing/stepping-clock.ts';
 import type { HeartbeatOutcome, Store } from '../store.ts';
 import { createKubernetesStore } from './kubernetes-store.ts';
@@ -79,9 +80,6 @@ async function until(look: () => boolean, stepMs = 0): Promise<void> {
 
 /** Waits for what comes when its time has come. */
 const inTime = (look: () => boolean): Promise<void> => until(look, 100);
-
-/** What must not happen gets a moment to happen. */
-const aMoment = (): Promise<void> => delay(50);
 
 const stored = (): ObservationStatus =>
   (server.get(`${COLLECTION}/shop`) as { status: ObservationStatus } | undefined)?.status ?? {

@@ -10,6 +10,7 @@ A check is (list <is wrong> "path of the value" "what is wrong, and what to do")
 {{- include "ac.replicaProblems" . -}}
 {{- include "ac.resourceProblems" . -}}
 {{- include "ac.labelProblems" . -}}
+{{- include "ac.guardProblems" . -}}
 {{- end -}}
 
 {{/* One line for each check that is wrong. */}}
@@ -55,6 +56,15 @@ A check is (list <is wrong> "path of the value" "what is wrong, and what to do")
 
 {{- define "ac.namespaceProblems" -}}
 {{- $remote := .Values.remote.namespace -}}
+{{- /* A release of 0.1.0 has no such annotation: Helm would delete the namespace that this version no longer renders. */}}
+{{- range (lookup "v1" "Namespace" "" "").items -}}
+{{- $labels := .metadata.labels | default dict -}}
+{{- $isOfRelease := and (eq (get $labels "app.kubernetes.io/name") $.Chart.Name) (eq (get $labels "app.kubernetes.io/instance") $.Release.Name) (eq (get $labels "app.kubernetes.io/component") "control-plane") -}}
+{{- $isKept := eq (get (.metadata.annotations | default dict) "helm.sh/resource-policy") "keep" -}}
+{{- $isRendered := and $.Values.remote.createNamespace (eq .metadata.name $remote) -}}
+{{- include "ac.lines" (list (list (and $isOfRelease (not $isKept) (not $isRendered)) "remote"
+  (printf "Helm would delete the namespace %s with every registered agent in it; first: kubectl annotate namespace %s helm.sh/resource-policy=keep" .metadata.name .metadata.name))) -}}
+{{- end -}}
 {{- include "ac.lines" (list
   (list (has $remote (list .Release.Namespace "kube-system" "default")) "remote.namespace"
     (printf "%s has other things in it; observations of agents outside the cluster need a namespace of their own, in which the control plane may create and delete them" $remote))
@@ -173,6 +183,27 @@ A check is (list <is wrong> "path of the value" "what is wrong, and what to do")
     (printf "%q is no value of a label: at most 63 of letters, digits, - _ and ., beginning and ending with one of the first two" $value))
 ) -}}
 {{- end -}}
+{{- end -}}
+{{- include "ac.lines" $checks -}}
+{{- end -}}
+
+{{- define "ac.guardProblems" -}}
+{{- $checks := list -}}
+{{- $table := .Files.Get "files/guard.yaml" | fromYaml -}}
+{{- range $entry := .Values.guard.alsoAllowed.env -}}
+{{- $name := trimSuffix "*" $entry -}}
+{{- $isOurs := regexMatch "^(NODE_|LD_|OPENSSL_|SSL_|OPA_|GO|UV_|PLATFORM_)" $name -}}
+{{- range $table.sidecarVariables -}}
+{{- if or (eq . $name) (and (hasSuffix "*" $entry) (hasPrefix $name .)) }}{{ $isOurs = true }}{{ end -}}
+{{- end -}}
+{{- range list "NODE_" "LD_" "OPENSSL_" "SSL_" "OPA_" "GO" "UV_" "PLATFORM_" -}}
+{{- if and (hasSuffix "*" $entry) (hasPrefix $name .) }}{{ $isOurs = true }}{{ end -}}
+{{- end -}}
+{{- $checks = append $checks (list $isOurs "guard.alsoAllowed.env" (printf "%q would let whoever writes a pod change what the sidecar, the engine or Node.js does" $entry)) -}}
+{{- end -}}
+{{- range .Values.guard.alsoAllowed.mounts -}}
+{{- $isOurs := regexMatch "^(/var)?/run/secrets/(platform[.]io|kubernetes[.]io)(/|$)|^(/var)?/run/secrets$" . -}}
+{{- $checks = append $checks (list $isOurs "guard.alsoAllowed.mounts" (printf "%q is or covers a mount of the sidecar" .)) -}}
 {{- end -}}
 {{- include "ac.lines" $checks -}}
 {{- end -}}

@@ -69,6 +69,11 @@ app.kubernetes.io/component: {{ $part }}
 {{- concat (list "kube-system" .Release.Namespace) .Values.webhook.excludedNamespaces | uniq | toJson -}}
 {{- end -}}
 
+{{/* Not empty: the installation has an admin key. */}}
+{{- define "ac.hasAdminKey" -}}
+{{- if or .Values.adminKey.value .Values.adminKey.generate .Values.adminKey.existingSecret }}true{{ end -}}
+{{- end -}}
+
 {{- define "ac.adminSecret" -}}
 {{- .Values.adminKey.existingSecret | default (printf "%s-admin" (include "ac.fullname" .)) -}}
 {{- end -}}
@@ -219,6 +224,8 @@ spec:
   value: {{ .Values.sidecar.logLevel }}
 - name: HEARTBEAT_SECONDS
   value: {{ .Values.sidecar.heartbeatSeconds | quote }}
+- name: PROOF_WRITES
+  value: {{ if include "ac.hasAdminKey" . }}control-plane{{ else }}local{{ end }}
 - name: POLICY_ENGINE
   value: {{ .Values.policy.engine | quote }}
 {{- if eq .Values.policy.engine "opa" }}
@@ -239,4 +246,25 @@ spec:
   value: {{ .Values.policy.mode | quote }}
 - name: POLICY_MINIMUM_MODE
   value: {{ .Values.policy.minimumMode | quote }}
+{{- end -}}
+
+{{/* CEL: whether e.name is one of these names; a * at the end of one stands for the rest. */}}
+{{- define "ac.guardNames" -}}
+{{- $literal := list -}}
+{{- $checks := list -}}
+{{- range . -}}
+{{- if hasSuffix "*" . }}{{ $checks = append $checks (printf "e.name.startsWith('%s')" (trimSuffix "*" .)) }}{{ else }}{{ $literal = append $literal . }}{{ end -}}
+{{- end -}}
+{{- append $checks (printf "e.name in %s" ($literal | toJson | replace "\"" "'")) | join " || " -}}
+{{- end -}}
+
+{{/* A value as a CEL literal. The values of a literal must be of one type in the API server's CEL, and dyn() is one. */}}
+{{- define "ac.cel" -}}
+{{- if kindIs "map" . -}}
+{ {{- range $key, $value := . }}{{ $key | toJson }}: dyn({{ include "ac.cel" $value }}), {{ end -}} }
+{{- else if kindIs "slice" . -}}
+[ {{- range . }}dyn({{ include "ac.cel" . }}), {{ end -}} ]
+{{- else -}}
+{{- toJson . -}}
+{{- end -}}
 {{- end -}}

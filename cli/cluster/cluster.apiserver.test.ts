@@ -1,0 +1,591 @@
+// platform check and platform uninstall at a real API server, in which Helm has installed the chart: every fault is made
+// for real. The injector runs in this process; nodes, and so pods that run, are in e2e/install.test.ts.
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseAllDocuments } from 'yaml';
+import type { CheckReport } from '../../core/check/check-report.ts';
+import type { CheckFinding } from '../../core/check/report.ts';
+import { CHART_KINDS, GRANTED } from '../../core/check/install-rights.ts';
+import type { LeftoverReport } from '../../core/check/leftovers.ts';
+import { startControlPlane, whyNoControlPlane, type ControlPlane } from '../../e2e/cluster/control.ts';
+import { run } from '../../e2e/cluster/run.ts';
+import { silentLogger } from '../../runtime/logger.ts';
+import { runBuiltCommand } from '../../testing/built-command.ts';
+import { clusterBinary } from '../../testing/cluster-binary.ts';
+import { manifestText } from '../../testing/manifests/manifest-text.ts';
+import { optedInPod } from '../../testing/pods.ts';
+import { tokenKubeconfig } from '../../testing/token-kubeconfig.ts';
+import { issueAuthority } from '../../webhook/certificates/issue.ts';
+import { readConfig } from '../../webhook/config.ts';
+import { startWebhook, type Webhook } from '../../webhook/start.ts';
+import { runCommandLine } from '../program.ts';
+import type { Rendered } from '../rendered.ts';
+
+// Far more than any of it takes.
+jest.setTimeout(300_000);
+
+const CHART = join(import.meta.dirname, '../../helm/agent-compliance');
+const RELEASE = 'agent-compliance';
+const NAMESPACE = 'platform-system';
+const GUARD = `${RELEASE}-guard`;
+const INJECTOR = `/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/${RELEASE}`;
+/** No node runs the processes that it looks for. */
+const BASE = ['process-not-ready'];
+
+type Body = Record<string, unknown>;
+type Act = () => Promise<unknown>;
+/** The row before makes and mends it. */
+const NOTHING: Act = () => Promise.resolve();
+
+/** A workload that opts in. */
+const deployment = (name: string): Body => ({
+  apiVersion: 'apps/v1',
+  kind: 'Deployment',
+  metadata: { name, namespace: 'team' },
+  spec: {
+    selector: { matchLabels: { app: name } },
+    template: {
+      metadata: { labels: { app: name }, annotations: { 'platform.io/inject': 'true' } },
+      spec: { containers: [{ name: 'agent', image: 'agent' }] },
+    },
+  },
+});
+
+(whyNoControlPlane() ? describe.skip : describe)('a cluster with the chart', () => {
+  let control: ControlPlane;
+  let webhook: Webhook | null = null;
+
+  const platform = (args: string, file = control.kubeconfig): Promise<Rendered> =>
+    runCommandLine([...args.split(' '), '--kubeconfig', file], {
+      env: {},
+      cwd: '/',
+      now: () => new Date(),
+      color: false,
+      ask: null,
+    });
+  const json = async <T>(args: string, file?: string) =>
+    JSON.parse((await platform(`${args} -o json`, file)).output) as T;
+  const check = (args = '', file?: string) => json<CheckReport>(`check${args}`, file);
+  const codesOf = ({ findings }: CheckReport) => [...new Set(findings.map(({ code }) => code))].sort();
+
+  async function kubectl(args: readonly string[], input: unknown = ''): Promise<string> {
+    const { stdout, stderr, code } = await run(
+      [clusterBinary('kubectl'), '--kubeconfig', control.kubeconfig, ...args],
+      { input: JSON.stringify(input) },
+    );
+    if (code !== 0) throw new Error(`${args.join(' ')}: ${stderr}`);
+    return stdout;
+  }
+  const apply = (object: Body) => kubectl(['apply', '-f', '-'], object);
+  const merge = (object: readonly string[], patch: Body, ...args: string[]) =>
+    kubectl(['patch', ...object, '--type=merge', `-p=${JSON.stringify(patch)}`, ...args]);
+  const helm = async (...args: string[]) => {
+    const { stdout, stderr, code } = await run([
+      ...[clusterBinary('helm'), '--kubeconfig', control.kubeconfig, '-n', NAMESPACE],
+      ...args,
+    ]);
+    if (code !== 0) throw new Error(stderr);
+    return stdout;
+  };
+
+  /** A policy, a binding and a webhook configuration take about a second to be in force. */
+  async function eventually(
+    ask: () => Promise<CheckReport>,
+    is: (codes: string[], report: CheckReport) => boolean,
+  ): Promise<CheckReport> {
+    const end = Date.now() + 120_000;
+    for (;;) {
+      const report = await ask();
+      if (is(codesOf(report), report)) return report;
+      if (Date.now() > end) throw new Error(JSON.stringify(report.findings, null, 1));
+      await sleep(200);
+    }
+  }
+  const healed = () => eventually(check, (codes) => codes.join() === BASE.join());
+  const found = async (code: string) => {
+    const report = await eventually(check, (codes) => codes.includes(code));
+    return report.findings.filter((each) => each.code === code);
+  };
+
+  async function kubeconfigOf(account: string, namespace: string): Promise<string> {
+    const token = await kubectl(['create', 'token', account, '-n', namespace, '--duration=1h']);
+    const file = join(dirname(control.kubeconfig), `${account}.kubeconfig`);
+    const access = tokenKubeconfig(control.kubeconfig, { token: token.trim() });
+    writeFileSync(file, access, { mode: 0o600 });
+    return file;
+  }
+
+  async function startInjector(): Promise<void> {
+    const KUBECONFIG = await kubeconfigOf(`${RELEASE}-webhook`, NAMESPACE);
+    const image = 'agent-compliance/sidecar:0.0.0-source';
+    const config = readConfig({ SIDECAR_IMAGE: image, POD_NAMESPACE: NAMESPACE, KUBECONFIG });
+    if (!config.ok) throw new Error(JSON.stringify(config.problems));
+    const signal = new AbortController().signal;
+    webhook = await startWebhook({ ...config.config, PORT: 0 }, silentLogger, signal, { everyMs: 500 });
+    const url = `https://127.0.0.1:${webhook.port}/mutate/pod`;
+    const hasService = (await kubectl(['get', '--raw', INJECTOR])).includes('"service":');
+    const patch = [
+      ...(hasService ? [{ op: 'remove', path: '/webhooks/0/clientConfig/service' }] : []),
+      { op: 'add', path: '/webhooks/0/clientConfig/url', value: url },
+    ];
+    const name = ['mutatingwebhookconfiguration', RELEASE];
+    await kubectl(['patch', ...name, '--type=json', `-p=${JSON.stringify(patch)}`]);
+  }
+
+  async function stopInjector(): Promise<void> {
+    await webhook?.close();
+    webhook = null;
+  }
+
+  const lease = (renewTime: Date, leaseDurationSeconds: number) =>
+    merge(['lease', 'platform-operator', '-n', NAMESPACE], {
+      spec: {
+        holderIdentity: 'operator-1',
+        leaseDurationSeconds,
+        renewTime: renewTime.toISOString().replace('Z', '000Z'),
+      },
+    });
+  const goodLease = () => lease(new Date(), 3_600);
+  const canary = (status: string) =>
+    merge(
+      ['validatingadmissionpolicy', `${RELEASE}-canary`],
+      {
+        status: {
+          conditions: [
+            {
+              ...{ type: 'CanaryPassing', status, reason: 'Differs', message: 'not the expected pod' },
+              lastTransitionTime: '2026-01-01T00:00:00Z',
+            },
+          ],
+        },
+      },
+      '--subresource=status',
+    );
+  const observe = (...conditions: [type: string, status: string, reason: string][]) => {
+    const rest = { message: 'words', lastTransitionTime: '2026-01-01T00:00:00Z' };
+    const all = conditions.map(([type, status, reason]) => ({ type, status, reason, ...rest }));
+    const status = { phase: 'Healthy', conditions: all };
+    return merge(['ao', 'chat', '-n', 'team'], { status }, '--subresource=status');
+  };
+  const manifest = (data: Record<string, string>) =>
+    kubectl(['replace', '-f', '-'], {
+      ...{ apiVersion: 'v1', kind: 'ConfigMap' },
+      ...{ metadata: { name: 'chat-manifest', namespace: 'team' }, data },
+    });
+  const available = (part: string, count: number) =>
+    merge(
+      ['deployment', `${RELEASE}-${part}`, '-n', NAMESPACE],
+      { status: { replicas: count, availableReplicas: count, readyReplicas: count, updatedReplicas: count } },
+      '--subresource=status',
+    );
+
+  beforeAll(async () => {
+    control = await startControlPlane();
+    await kubectl(['create', 'namespace', 'team']);
+    expect((await check()).findings.map(({ code }) => code)).toEqual(['release-missing']);
+    expect(await platform('check --pre')).toMatchObject({ exitCode: 0 });
+    await helm('install', RELEASE, CHART, '--create-namespace');
+    await kubectl([
+      'wait',
+      '--for=condition=Established',
+      'crd/agentobservations.platform.io',
+      '--timeout=100s',
+    ]);
+    // The controllers that do this do not run here.
+    const accounts = [NAMESPACE, 'team', 'platform-canary'].map((namespace) =>
+      kubectl(['create', 'serviceaccount', 'default', '-n', namespace]),
+    );
+    const parts = ['operator', 'webhook', 'control-plane'].map((part) => available(part, 2));
+    await Promise.all([...accounts, ...parts, goodLease()]);
+    await startInjector();
+    await apply({
+      ...{ apiVersion: 'v1', kind: 'ConfigMap' },
+      ...{ metadata: { name: 'chat-manifest', namespace: 'team' }, data: { 'agent.yaml': manifestText() } },
+    });
+    await apply(deployment('chat'));
+    const spec = { source: 'sidecar', agentRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'chat' } };
+    await apply({
+      ...{ apiVersion: 'platform.io/v1', kind: 'AgentObservation' },
+      ...{ metadata: { name: 'chat', namespace: 'team' }, spec },
+    });
+  });
+
+  afterAll(async () => {
+    await stopInjector();
+    await control?.close();
+  });
+
+  test('has no finding but the processes that no node runs', async () => {
+    const report = await healed();
+    expect(report).toMatchObject({ version: 1, release: { name: RELEASE, namespace: NAMESPACE } });
+    expect(report.findings.map(({ subject }) => subject).sort()).toEqual(['control-plane', 'operator']);
+  });
+
+  describe('with many faults at once', () => {
+    let report: CheckReport;
+
+    const WAITING = { reason: 'ErrImagePull', message: 'not found' };
+    const FAULTS: [fault: string, code: string, words: string, make: Act, mend: Act][] = [
+      [
+        'a guard that only audits',
+        'guard-off',
+        'denies nothing: Audit',
+        () => merge(['validatingadmissionpolicybinding', GUARD], { spec: { validationActions: ['Audit'] } }),
+        () => merge(['validatingadmissionpolicybinding', GUARD], { spec: { validationActions: ['Deny'] } }),
+      ],
+      [
+        'a webhook that is scaled away',
+        'deployment-unavailable',
+        `Deployment ${RELEASE}-webhook in ${NAMESPACE} has 0 of 2`,
+        () => available('webhook', 0),
+        () => available('webhook', 2),
+      ],
+      [
+        'a canary that fails',
+        'canary-failing',
+        'not the expected pod',
+        () => canary('False'),
+        () => canary('True'),
+      ],
+      [
+        'a leader that is gone',
+        'leader-missing',
+        'no longer renewed by operator-1',
+        () => lease(new Date(Date.now() - 60_000), 15),
+        goodLease,
+      ],
+      [
+        'an object of the release deleted',
+        'release-object-missing',
+        `ServiceAccount ${RELEASE}-operator`,
+        () => kubectl(['delete', 'serviceaccount', `${RELEASE}-operator`, '-n', NAMESPACE]),
+        () => kubectl(['create', 'serviceaccount', `${RELEASE}-operator`, '-n', NAMESPACE]),
+      ],
+      [
+        'a manifest that is none',
+        'manifest-invalid',
+        'Deployment chat in team: its ConfigMap chat-manifest holds no valid manifest: agent.yaml:1:1',
+        () => manifest({ 'agent.yaml': 'hello' }),
+        () => manifest({ 'agent.yaml': manifestText() }),
+      ],
+      [
+        'a workload without its ConfigMap',
+        'manifest-missing',
+        'Deployment other in team: its ConfigMap other-manifest is not there',
+        () => apply(deployment('other')),
+        () => kubectl(['delete', 'deployment', 'other', '-n', 'team']),
+      ],
+      [
+        'an agent that is silent',
+        'agent-silent',
+        'agent chat in team: words',
+        () => observe(['Reporting', 'False', 'Stale'], ['Routed', 'False', 'ServiceBypassesSidecar']),
+        () => observe(['Reporting', 'True', 'HeartbeatReceived'], ['Routed', 'True', 'ThroughSidecar']),
+      ],
+      ['a Service that bypasses', 'agent-bypassed', 'agent chat in team: words', NOTHING, NOTHING],
+      [
+        'a pod whose image is not there',
+        'image-pull',
+        'ErrImagePull, not found',
+        async () => {
+          await kubectl(['create', '-n', 'team', '-f', '-'], optedInPod());
+          const image = { image: '', imageID: '', ready: false, restartCount: 0 };
+          const containerStatuses = [{ name: 'agent', state: { waiting: WAITING }, ...image }];
+          const pod = ['pod', 'chat', '-n', 'team'];
+          await merge(pod, { status: { containerStatuses } }, '--subresource=status');
+        },
+        () => kubectl(['delete', 'pod', 'chat', '-n', 'team', '--grace-period=0', '--force']),
+      ],
+    ];
+
+    beforeAll(async () => {
+      await Promise.all(FAULTS.map(([, , , make]) => make()));
+      const codes = FAULTS.map(([, code]) => code);
+      report = await eventually(check, (all) => codes.every((code) => all.includes(code)));
+    });
+
+    test.each(FAULTS)('%s is found', (...[, code, words]) => {
+      const found = report.findings.filter((each) => each.code === code);
+      expect(found.map(({ message }) => message)).toEqual([expect.stringContaining(words)]);
+    });
+
+    test('nothing else is, and all of it goes when it is mended', async () => {
+      expect(codesOf(report)).toEqual([...BASE, ...FAULTS.map(([, code]) => code)].sort());
+      await Promise.all(FAULTS.map(([, , , , mend]) => mend()));
+      await healed();
+    });
+  });
+
+  test('a newest revision of Helm that is broken is one finding, and the rest is looked at', async () => {
+    const name = `sh.helm.release.v1.${RELEASE}.v2`;
+    const labels = { owner: 'helm', name: RELEASE, version: '2', status: 'deployed' };
+    await apply({
+      ...{ apiVersion: 'v1', kind: 'Secret', type: 'helm.sh/release.v1' },
+      ...{ metadata: { name, namespace: NAMESPACE, labels }, stringData: { release: 'cut off' } },
+    });
+    const { findings } = await check();
+    const others = findings.filter(({ code }) => !BASE.includes(code));
+    expect(others.map(({ code, status, subject }) => [code, status, subject])).toEqual([
+      ['release-unreadable', 'found', `Secret ${NAMESPACE}/${name}`],
+      ['release-object-missing', 'unknown', ''],
+    ]);
+    await kubectl(['delete', 'secret', name, '-n', NAMESPACE]);
+  });
+
+  describe('while the injector is away', () => {
+    beforeAll(stopInjector);
+    afterAll(async () => {
+      await kubectl([
+        'delete',
+        'pod',
+        'chat',
+        '-n',
+        'team',
+        '--ignore-not-found',
+        '--grace-period=0',
+        '--force',
+      ]);
+      await apply({
+        ...{ apiVersion: 'admissionregistration.k8s.io/v1', kind: 'ValidatingAdmissionPolicyBinding' },
+        ...{ metadata: { name: GUARD }, spec: { policyName: GUARD, validationActions: ['Deny'] } },
+      });
+      await startInjector();
+    });
+
+    test('a pod that opts in is refused by the guard, and that is said', async () => {
+      const [finding] = await found('injector-no-answer');
+      expect(finding?.message).toContain('the injector did not answer');
+    });
+
+    test('an empty caBundle, one of another authority, and an ended certificate', async () => {
+      const bundle = (caBundle: string) =>
+        kubectl([
+          ...['patch', 'mutatingwebhookconfiguration', RELEASE, '--type=json'],
+          `-p=${JSON.stringify([{ op: 'replace', path: '/webhooks/0/clientConfig/caBundle', value: caBundle }])}`,
+        ]);
+      const base64 = (text: string) => Buffer.from(text).toString('base64');
+      const other = await issueAuthority({ now: new Date('2020-01-01'), days: 30 });
+      await bundle('');
+      expect((await found('injector-not-trusted'))[0]?.message).toContain('has no caBundle');
+      await bundle(base64(other.cert));
+      const wrong = await eventually(check, (codes) => codes.includes('injector-not-trusted'));
+      expect(wrong.findings.find(({ code }) => code === 'injector-not-trusted')?.message).toContain(
+        'does not lead to the caBundle',
+      );
+      const secret = ['secret', `${RELEASE}-webhook-tls`, '-n', NAMESPACE];
+      await merge(secret, { data: { 'ca.crt': base64(other.cert) } });
+      expect((await found('certificate-expired'))[0]?.message).toBe(
+        'the authority of the injector ended on 2020-01-31',
+      );
+    });
+
+    test('without a guard a pod slips in, and every one of that is found', async () => {
+      const quota = ['resourcequota', 'none', '-n', 'platform-canary'];
+      await kubectl(['create', 'quota', ...quota.slice(1), '--hard=pods=0']);
+      // The controller that says so does not run here.
+      const status = { hard: { pods: '0' }, used: { pods: '0' } };
+      await merge(quota, { status }, '--subresource=status');
+      await kubectl(['delete', 'validatingadmissionpolicybinding', GUARD]);
+      const ineffective = async (status: string) => {
+        const is = (each: CheckFinding) => each.code === 'guard-ineffective' && each.status === status;
+        const report = await eventually(check, (_, { findings }) => findings.some(is));
+        return { report, message: report.findings.find(is)?.message };
+      };
+      // The quota refuses the trial in their place.
+      expect((await ineffective('unknown')).message).toContain('quota: none');
+      await kubectl(['delete', ...quota]);
+      const { report } = await ineffective('found');
+      expect(codesOf(report)).toEqual(expect.arrayContaining(['guard-missing', 'injector-no-answer']));
+      await kubectl(['create', '-n', 'team', '-f', '-'], optedInPod());
+      expect((await found('pod-without-sidecar'))[0]).toMatchObject({
+        message: 'pod chat in team opts in and runs without a sidecar',
+        hint: 'kubectl delete pod chat -n team, and create it again',
+      });
+    });
+  });
+
+  test('--wait ends when all is well, and with the findings when the time is up', async () => {
+    await healed();
+    const waited = await platform('check --wait 2s');
+    expect(waited).toMatchObject({ exitCode: 1, output: expect.stringContaining('process-not-ready') });
+    await kubectl(['create', 'clusterrole', 'waits', '--verb=get', '--resource=pods']);
+    expect(await platform('check --pre --wait 30s')).toMatchObject({ exitCode: 0 });
+    await kubectl(['delete', 'clusterrole', 'waits']);
+  });
+
+  test('--pre finds names that belong to another release', async () => {
+    const { findings } = await check(' --pre --release other');
+    expect(findings.map(({ code, subject }) => [code, subject])).toEqual([
+      ['name-taken', 'Namespace platform-remote'],
+      ['name-taken', 'Namespace platform-canary'],
+      ['name-taken', 'CustomResourceDefinition agentobservations.platform.io'],
+    ]);
+  });
+
+  test('somebody without rights passes nothing that he cannot see, and learns which right lacks', async () => {
+    const file = await kubeconfigOf('default', 'team');
+    const nobody = await check('', file);
+    expect(nobody.findings.map(({ code, status, message }) => [code, status, message])).toEqual([
+      ['release-missing', 'unknown', `this needs the right to list deployments in ${NAMESPACE}`],
+    ]);
+    await kubectl(['create', 'role', 'sees', '-n', NAMESPACE, '--verb=list', '--resource=deployments.apps']);
+    await kubectl([
+      'create',
+      'rolebinding',
+      'sees',
+      '-n',
+      NAMESPACE,
+      '--role=sees',
+      '--serviceaccount=team:default',
+    ]);
+    // A right that was given takes a moment to be known.
+    const some = await eventually(
+      () => check('', file),
+      (_, { passed }) => passed.includes('release-missing'),
+    );
+    expect(some.passed).toEqual([
+      ...['kubernetes-version', 'kubernetes-api', 'release-missing', 'release-versions'],
+      'deployment-unavailable',
+    ]);
+    expect(some.findings.every(({ status }) => status === 'unknown')).toBe(true);
+    const reasons = some.findings.map(({ message }) => message);
+    for (const right of [
+      `list secrets in ${NAMESPACE}`,
+      `get leases in ${NAMESPACE}`,
+      `get services/proxy in ${NAMESPACE}`,
+      'list validatingadmissionpolicies',
+      'create pods in default (as a dry run)',
+      'list agentobservations in every namespace',
+    ])
+      expect(reasons).toContain(`this needs the right to ${right}`);
+    const { findings } = await check(' --pre', file);
+    expect(findings.map(({ message }) => message)).toEqual(
+      expect.arrayContaining(
+        [
+          'you may not create deployments.apps in platform-system',
+          'you may not create clusterroles.rbac.authorization.k8s.io in every namespace',
+          'you may not patch agentobservations.platform.io/status in every namespace',
+        ].map((words) =>
+          words.replace('agentobservations.platform.io/status', 'agentobservations/status.platform.io'),
+        ),
+      ),
+    );
+  });
+
+  test('the built command sees the same, and exits', async () => {
+    await healed();
+    const built = await runBuiltCommand(['check', '-o', 'json'], {
+      cwd: '/',
+      env: { KUBECONFIG: control.kubeconfig },
+    });
+    expect(built).toMatchObject({ errors: '', exitCode: 1 });
+    expect(codesOf(JSON.parse(built.output) as CheckReport)).toEqual(BASE);
+  });
+
+  test.each<[string, string]>([
+    ['check --kubeconfig /nowhere', '/nowhere cannot be read'],
+    ['check --context other', 'no context "other"'],
+    ['check -n platform-system --release other', 'not installed'],
+  ])('platform %s ends with the reason', async (args, words) => {
+    const { exitCode, output, errors } = await runCommandLine(
+      [...args.split(' '), ...(args.includes('--kubeconfig') ? [] : ['--kubeconfig', control.kubeconfig])],
+      { env: {}, cwd: '/', now: () => new Date(), color: false, ask: null },
+    );
+    expect(exitCode).toBe(1);
+    expect(output + errors).toContain(words);
+  });
+
+  test('the rights that --pre asks for are those of the rendered chart', async () => {
+    const rendered = await helm('template', RELEASE, CHART, '--kube-version', '1.36.0');
+    const objects = parseAllDocuments(rendered).flatMap(
+      (document) =>
+        (document.toJS() as (Body & { kind: string; apiVersion: string; rules?: Rule[] }) | null) ?? [],
+    );
+    const hooks = (object: Body) => JSON.stringify(object).includes('helm.sh/hook');
+    const kinds = objects
+      .filter((each) => !hooks(each))
+      .map(({ kind, apiVersion }) => {
+        const group = apiVersion.includes('/') ? apiVersion.split('/')[0] : '';
+        return `${`${kind.toLowerCase()}s`.replace(/ys$/, 'ies')}.${group}`;
+      });
+    expect([...new Set(kinds)].sort()).toEqual(
+      CHART_KINDS.map(({ resource, group }) => `${resource}.${group}`).sort(),
+    );
+    const granted = GRANTED.flatMap(({ group, resources, verbs }) =>
+      resources.flatMap((resource) => verbs.map((verb) => `${verb} ${resource}.${group}`)),
+    );
+    const handedOn = objects
+      .flatMap(({ rules = [] }) => (Array.isArray(rules) ? rules : []))
+      .filter((rule) => Array.isArray(rule.apiGroups))
+      .flatMap(({ apiGroups, resources, verbs }) =>
+        apiGroups.flatMap((group) =>
+          resources.flatMap((resource) => verbs.map((verb) => `${verb} ${resource}.${group}`)),
+        ),
+      );
+    expect([...new Set(handedOn)].sort()).toEqual(granted.sort());
+  });
+
+  describe('leaving', () => {
+    const uninstall = (args = '') => json<LeftoverReport>(`uninstall${args}`);
+
+    test('the way out is shown, and nothing goes', async () => {
+      const { output, exitCode } = await platform('uninstall');
+      expect(exitCode).toBe(0);
+      expect(output).toContain(`helm uninstall ${RELEASE} -n ${NAMESPACE} --wait`);
+      expect(output).toContain('CustomResourceDefinition agentobservations.platform.io is kept');
+      expect(output).toContain(
+        'Namespace platform-remote is kept; removing it removes every AgentObservation in it',
+      );
+      expect(output).toContain('1 AgentObservation is kept in team');
+      const verified = await platform('uninstall --verify');
+      expect(verified).toMatchObject({ exitCode: 1, output: expect.stringContaining('is still installed') });
+      await kubectl(['get', 'deployment', `${RELEASE}-webhook`, '-n', NAMESPACE]);
+    });
+
+    test('what is left is named with the command that removes it, and then nothing is', async () => {
+      await healed();
+      await kubectl(['create', '-n', 'team', '-f', '-'], optedInPod());
+      await helm('uninstall', RELEASE);
+      const labels = { 'app.kubernetes.io/name': 'agent-compliance', 'app.kubernetes.io/instance': RELEASE };
+      await apply({
+        ...{ apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole' },
+        ...{ metadata: { name: 'agent-compliance-view', labels }, rules: [] },
+      });
+      const report = await uninstall(' --verify');
+      expect(report.left.map(({ command }) => command)).toEqual([
+        'kubectl delete clusterroles.rbac.authorization.k8s.io agent-compliance-view',
+        'kubectl delete pod chat -n team, and create it again',
+      ]);
+      await kubectl(['delete', 'clusterrole', 'agent-compliance-view']);
+      await kubectl(['delete', 'pod', 'chat', '-n', 'team', '--grace-period=0', '--force']);
+      const { output, exitCode } = await platform('uninstall --verify');
+      expect({ output, exitCode }).toEqual({
+        output: expect.stringContaining('nothing is left'),
+        exitCode: 0,
+      });
+      const { kept, unknown } = await uninstall();
+      expect(unknown).toEqual([]);
+      expect(kept.map(({ command }) => command)).toEqual([
+        'kubectl delete customresourcedefinitions.apiextensions.k8s.io agentobservations.platform.io',
+        'kubectl delete namespaces platform-remote',
+        'kubectl delete agentobservations --all -n team',
+        `kubectl delete namespace ${NAMESPACE}`,
+      ]);
+    });
+
+    test('who may not look is not told that nothing is left', async () => {
+      const file = await kubeconfigOf('default', 'team');
+      const { exitCode, output } = await platform('uninstall --verify', file);
+      expect(exitCode).toBe(1);
+      expect(output).toContain('unknown: this needs the right to list clusterroles in every namespace');
+    });
+  });
+});
+
+interface Rule {
+  apiGroups: string[];
+  resources: string[];
+  verbs: string[];
+}

@@ -1,0 +1,309 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { parse, stringify } from 'yaml';
+import type { AgentObservation } from '../core/observation/observation.ts';
+import { startControlPlane as startCluster, whyNoControlPlane } from '../e2e/cluster/control.ts';
+import { createKubeClient, type KubeClient } from '../kube/client.ts';
+import { loadClusterAccess } from '../kube/cluster-access.ts';
+import { deleteObject, expectOk, getObject } from '../kube/objects.ts';
+import { AGENT_OBSERVATIONS, collectionPath, PODS } from '../kube/resources.ts';
+import { silentLogger } from '../runtime/logger.ts';
+import { Secret } from '../runtime/secret.ts';
+import { apiAudit, rightsOf } from '../testing/api-audit.ts';
+import { aHeartbeat } from '../testing/heartbeat.ts';
+import { injectedSpec } from '../testing/injected-spec.ts';
+import type { ControlPlaneConfig } from './config.ts';
+import { CONTROL_PLANE_PERMISSIONS } from './permissions.ts';
+import { startControlPlane, type ControlPlane } from './start.ts';
+
+const ADMIN = { 'x-admin-key': 'admin' };
+const REMOTE = 'platform-remote';
+
+(whyNoControlPlane() ? describe.skip : describe)('the control plane on a real API server', () => {
+  const scratch = mkdtempSync(join(tmpdir(), 'agent-compliance-api-'));
+  const audit = apiAudit(scratch);
+  const kubeconfig = join(scratch, 'control-plane.kubeconfig');
+  let cluster: Awaited<ReturnType<typeof startCluster>>;
+  let client: KubeClient;
+  let process: ControlPlane | null = null;
+  let namespaces = 0;
+  let namespace = '';
+
+  beforeAll(async () => {
+    cluster = await startCluster({ apiServerArgs: audit.args });
+    client = createKubeClient({ access: loadClusterAccess(cluster.kubeconfig), part: 'test' });
+    const crd: unknown = parse(
+      readFileSync(join(import.meta.dirname, '../crds/agentobservations.yaml'), 'utf8'),
+    );
+    await post('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', crd);
+    await post('/api/v1/namespaces', { metadata: { name: REMOTE } });
+    await allow();
+    await until(
+      'the resource definition',
+      async () => (await client.send({ method: 'GET', path: collectionPath(AGENT_OBSERVATIONS) })).ok,
+    );
+  }, 90_000);
+
+  afterAll(async () => {
+    await client?.close();
+    await cluster?.close();
+    rmSync(scratch, { recursive: true, force: true });
+  });
+
+  afterEach(async () => {
+    await process?.close();
+    process = null;
+  });
+
+  async function post<T = unknown>(path: string, body: unknown): Promise<T> {
+    return expectOk(await client.send<T>({ method: 'POST', path, body }));
+  }
+
+  async function until<T>(what: string, look: () => Promise<T | false | null | undefined>): Promise<T> {
+    const end = performance.now() + 100_000;
+    for (;;) {
+      const found = await look();
+      if (found) return found;
+      if (performance.now() > end) throw new Error(`${what} did not come`);
+      await delay(30);
+    }
+  }
+
+  /** A ServiceAccount with the control plane's rights and no other, and a kubeconfig with its token. */
+  async function allow(): Promise<void> {
+    const rbac = '/apis/rbac.authorization.k8s.io/v1';
+    const name = 'control-plane';
+    const subjects = [{ kind: 'ServiceAccount', name, namespace: REMOTE }];
+    const roleRef = (kind: string) => ({ apiGroup: 'rbac.authorization.k8s.io', kind, name });
+    await post(`/api/v1/namespaces/${REMOTE}/serviceaccounts`, { metadata: { name } });
+    await post(`${rbac}/clusterroles`, { metadata: { name }, rules: CONTROL_PLANE_PERMISSIONS.cluster });
+    await post(`${rbac}/clusterrolebindings`, {
+      metadata: { name },
+      roleRef: roleRef('ClusterRole'),
+      subjects,
+    });
+    const inside = `${rbac}/namespaces/${REMOTE}`;
+    await post(`${inside}/roles`, { metadata: { name }, rules: CONTROL_PLANE_PERMISSIONS.remote });
+    await post(`${inside}/rolebindings`, { metadata: { name }, roleRef: roleRef('Role'), subjects });
+    const token = await tokenOf(REMOTE, name, {});
+    const config = parse(readFileSync(cluster.kubeconfig, 'utf8'));
+    config.users = [{ name: config.users[0].name, user: { token } }];
+    writeFileSync(kubeconfig, stringify(config), { mode: 0o600 });
+  }
+
+  async function tokenOf(inNamespace: string, account: string, spec: object): Promise<string> {
+    const path = `/api/v1/namespaces/${inNamespace}/serviceaccounts/${account}/token`;
+    return (await post<{ status: { token: string } }>(path, { spec })).status.token;
+  }
+
+  async function start(overrides: Partial<ControlPlaneConfig> = {}): Promise<string> {
+    const config: ControlPlaneConfig = {
+      LOG_LEVEL: 'info',
+      LOG_FORMAT: null,
+      PORT: 0,
+      PLATFORM_ADMIN_KEY: new Secret('admin'),
+      JWT_SECRET: null,
+      STORE: 'kubernetes',
+      DATA_DIR: join(scratch, `data-${namespaces}`),
+      RATE_LIMIT_SECONDS: 10,
+      REMOTE_NAMESPACE: REMOTE,
+      cluster: { kubeconfig },
+      sidecarImages: null,
+      tls: null,
+      ...overrides,
+    };
+    process = await startControlPlane(config, silentLogger, new AbortController().signal);
+    const url = `http://127.0.0.1:${process.port}`;
+    await until('readiness', async () => (await fetch(`${url}/readyz`)).ok);
+    return url;
+  }
+
+  async function makeNamespace(): Promise<void> {
+    namespace = `team-${(namespaces += 1)}`;
+    await post('/api/v1/namespaces', { metadata: { name: namespace } });
+    await post(`/api/v1/namespaces/${namespace}/serviceaccounts`, { metadata: { name: 'agent' } });
+  }
+
+  /** A pod as the webhook leaves it, as far as identity goes, and a token as the kubelet mounts it. */
+  async function aPod(name: string, labels: Record<string, string> = { 'platform.io/agent': 'shop' }) {
+    const { metadata } = await post<{ metadata: { uid: string } }>(`/api/v1/namespaces/${namespace}/pods`, {
+      metadata: { name, labels },
+      spec: {
+        serviceAccountName: 'agent',
+        automountServiceAccountToken: false,
+        ...injectedSpec('shop'),
+        containers: [{ name: 'agent', image: 'agent' }],
+      },
+    });
+    return metadata.uid;
+  }
+  const podToken = (pod: string, uid: string, audience = 'platform.io') =>
+    tokenOf(namespace, 'agent', {
+      audiences: [audience],
+      expirationSeconds: 600,
+      boundObjectRef: { apiVersion: 'v1', kind: 'Pod', name: pod, uid },
+    });
+
+  const observe = (name = 'shop', where = namespace): Promise<AgentObservation | null> =>
+    getObject(client, AGENT_OBSERVATIONS, { namespace: where, name });
+
+  /** What the operator does when it sees the pod. */
+  async function makeObservation(name = 'shop'): Promise<void> {
+    await post(collectionPath(AGENT_OBSERVATIONS, namespace), {
+      apiVersion: 'platform.io/v1',
+      kind: 'AgentObservation',
+      metadata: { name },
+      spec: { source: 'sidecar', agentRef: { apiVersion: 'apps/v1', kind: 'Deployment', name } },
+    });
+  }
+
+  const push = (url: string, token: string, body: object = aHeartbeat()) =>
+    fetch(`${url}/api/v1/heartbeat`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+  const detailOf = async (response: Response) => ((await response.json()) as { detail: string }).detail;
+  const get = async (url: string, path: string): Promise<unknown> =>
+    (await fetch(`${url}/api/v1${path}`, { headers: ADMIN })).json();
+
+  test("a pod's first heartbeat succeeds as soon as its observation is there, and kubectl shows what REST shows", async () => {
+    await makeNamespace();
+    const url = await start();
+    const token = await podToken('shop-1', await aPod('shop-1'));
+    const early = await push(url, token);
+    expect([early.status, early.headers.get('retry-after')]).toEqual([503, '2']);
+    expect(await detailOf(early)).toBe('the observation of this agent is not there yet; try again');
+    await makeObservation();
+    await until('the heartbeat', async () => (await push(url, token)).status === 204);
+    const { status } = await until('the status', async () => {
+      const observation = await observe();
+      return observation?.status?.score === 100 ? observation : null;
+    });
+    expect(status).toMatchObject({ phase: 'Healthy', grade: 'A', instances: [{ name: 'shop-1' }] });
+    const agents = (await get(url, `/agents?namespace=${namespace}`)) as unknown[];
+    expect(agents).toEqual([
+      {
+        agentId: expect.stringMatching(/^agt_[0-9a-f]{32}$/),
+        agentName: 'shop',
+        namespace,
+        runtime: 'k8s',
+        phase: status!.phase,
+        grade: status!.grade,
+        score: status!.score,
+        tokens: status!.tokens,
+        lastSeen: status!.lastChecked,
+      },
+    ]);
+    expect(await get(url, `/agents/shop/gap?namespace=${namespace}`)).toMatchObject({
+      score: 100,
+      instance: 'shop-1',
+      receivedAt: status!.lastChecked,
+    });
+  });
+
+  test('no other token speaks for an agent', async () => {
+    await makeNamespace();
+    const url = await start();
+    await makeObservation();
+    const uid = await aPod('shop-1');
+    const plain = await aPod('plain', {});
+    const gone = await podToken('gone', await aPod('gone'));
+    await deleteObject(client, PODS, { namespace, name: 'gone' });
+    await until(
+      'the end of the pod',
+      async () => !(await getObject(client, PODS, { namespace, name: 'gone' })),
+    );
+    const answers: [string, number][] = [
+      [await podToken('shop-1', uid, 'https://kubernetes.default.svc'), 401],
+      [await tokenOf(namespace, 'agent', { audiences: ['platform.io'] }), 403],
+      [await podToken('plain', plain), 403],
+      [gone, 401],
+      ['garbage', 401],
+    ];
+    for (const [token, status] of answers) expect((await push(url, token)).status).toBe(status);
+    expect((await observe())?.status?.instances).toBeUndefined();
+  });
+
+  test('a registered agent lives in its AgentObservation: key, reports, removal', async () => {
+    const url = await start();
+    const register = () =>
+      fetch(`${url}/api/v1/register`, {
+        method: 'POST',
+        headers: { ...ADMIN, 'content-type': 'application/json' },
+        body: JSON.stringify({ agentName: 'lambda', runtime: 'bedrock' }),
+      });
+    const first = (await (await register()).json()) as { agentId: string; apiKey: string };
+    const observation = await observe('lambda', REMOTE);
+    expect(observation).toMatchObject({
+      spec: { source: 'remote' },
+      status: { phase: 'Pending', agentId: first.agentId, runtime: 'bedrock' },
+    });
+    expect(JSON.stringify(observation)).not.toContain(first.apiKey.split('.')[2]);
+    const second = await register();
+    expect(second.status).toBe(200);
+    const { agentId, apiKey } = (await second.json()) as { agentId: string; apiKey: string };
+    expect(agentId).toBe(first.agentId);
+    expect((await push(url, first.apiKey)).status).toBe(401);
+    expect((await push(url, apiKey)).status).toBe(204);
+    await until('the status', async () => (await observe('lambda', REMOTE))?.status?.phase === 'Healthy');
+    const remove = () => fetch(`${url}/api/v1/agents/lambda`, { method: 'DELETE', headers: ADMIN });
+    expect((await remove()).status).toBe(204);
+    expect(await observe('lambda', REMOTE)).toBeNull();
+    expect((await push(url, apiKey)).status).toBe(401);
+    expect((await remove()).status).toBe(404);
+  });
+
+  test('an agent of a workload is removed with the workload alone', async () => {
+    await makeNamespace();
+    const url = await start();
+    await makeObservation('worker');
+    const path = `${url}/api/v1/agents/worker`;
+    const response = await until('the agent', async () => {
+      const answer = await fetch(path, { method: 'DELETE', headers: ADMIN });
+      return answer.status === 404 ? null : answer;
+    });
+    expect(response.status).toBe(409);
+    expect(await detailOf(response)).toBe(
+      'worker is a workload of this cluster: delete the workload, or its annotation',
+    );
+    expect(await observe('worker')).not.toBeNull();
+  });
+
+  test('a database in the cluster answers, and the AgentObservations say the same', async () => {
+    await makeNamespace();
+    const url = await start({ STORE: 'sqlite' });
+    const token = await podToken('shop-1', await aPod('shop-1'));
+    // The database needs no observation; the cluster shows the agent from the first heartbeat after it is there.
+    expect((await push(url, token, aHeartbeat({ seq: 1 }))).status).toBe(204);
+    await makeObservation();
+    const proof = { verifiedBy: 'qa', method: 'looked' };
+    const response = await fetch(`${url}/api/v1/agents/shop/proof/rule/MEM-01?namespace=${namespace}`, {
+      method: 'POST',
+      headers: { ...ADMIN, 'content-type': 'application/json' },
+      body: JSON.stringify(proof),
+    });
+    expect(response.status).toBe(201);
+    await process!.close();
+    const again = await start({ STORE: 'sqlite', RATE_LIMIT_SECONDS: 0 });
+    const totals = { tokensToday: 7 };
+    expect((await push(again, token, aHeartbeat({ seq: 2, totals }))).status).toBe(200);
+    const { status } = await until('the status', async () => {
+      const observation = await observe();
+      return observation?.status?.tokens === 7 ? observation : null;
+    });
+    expect(status).toMatchObject({ phase: 'Healthy', score: 100, proofs: [{ ruleId: 'MEM-01', ...proof }] });
+    expect(await get(again, `/agents?namespace=${namespace}`)).toMatchObject([
+      { agentName: 'shop', phase: 'Healthy', score: 100, tokens: 7 },
+    ]);
+  });
+
+  test('it uses every right that it has, and asks for none that it has not', async () => {
+    await start();
+    const granted = rightsOf([...CONTROL_PLANE_PERMISSIONS.cluster, ...CONTROL_PLANE_PERMISSIONS.remote]);
+    expect(audit.of('control-plane')).toEqual({ used: granted.sort(), decisions: ['allow'] });
+  });
+});

@@ -1,0 +1,152 @@
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { parse } from 'yaml';
+import type { Heartbeat } from '../../../core/heartbeat/heartbeat.ts';
+import { startControlPlane, whyNoControlPlane } from '../../../e2e/cluster/control.ts';
+import { createKubeClient, type KubeClient } from '../../../kube/client.ts';
+import { loadClusterAccess } from '../../../kube/cluster-access.ts';
+import { expectOk, getObject } from '../../../kube/objects.ts';
+import { AGENT_OBSERVATIONS, collectionPath } from '../../../kube/resources.ts';
+import { systemClock } from '../../../runtime/clock.ts';
+import { silentLogger } from '../../../runtime/logger.ts';
+import { createMetrics, type Metrics } from '../../../runtime/metrics.ts';
+import { aHeartbeat } from '../../../testing/heartbeat.ts';
+import { stopProcess } from '../../../testing/stop-process.ts';
+import { IN_SOAK, withinLimit } from '../../../testing/real-time.ts';
+import type { HeartbeatOutcome, Store } from '../store.ts';
+import { createKubernetesStore } from './kubernetes-store.ts';
+
+const AGENTS = Array.from({ length: 16 }, (_, index) => `agent-${index}`);
+/** How much later each request is answered. */
+const LATE_MS = IN_SOAK ? 2_000 : 500;
+/** How long the store may take to write what is left, in milliseconds: the product's 12 s in soak, else ten times that. */
+const CLOSE_MS = IN_SOAK ? 12_000 : 120_000;
+
+(whyNoControlPlane() ? describe.skip : describe)('while the API server is slow', () => {
+  let cluster: Awaited<ReturnType<typeof startControlPlane>>;
+  let client: KubeClient;
+  let apiServer: number;
+  let store: Store;
+  let metrics: Metrics;
+  let warnings: string[];
+  let aheadMs: number;
+  let namespace = '';
+  let namespaces = 0;
+
+  beforeAll(async () => {
+    cluster = await startControlPlane();
+    client = createKubeClient({ access: loadClusterAccess(cluster.kubeconfig), part: 'test' });
+    const folder = join(dirname(cluster.kubeconfig), '..');
+    apiServer = Number(readFileSync(join(folder, 'kube-apiserver.pid'), 'utf8'));
+    const crd: unknown = parse(
+      readFileSync(join(import.meta.dirname, '../../../crds/agentobservations.yaml'), 'utf8'),
+    );
+    await post('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', crd);
+    const path = collectionPath(AGENT_OBSERVATIONS);
+    while (!(await client.send({ method: 'GET', path })).ok) await sleep(50);
+  }, 300_000);
+
+  afterEach(() => store.close());
+
+  afterAll(async () => {
+    await client?.close();
+    await cluster?.close();
+  });
+
+  async function post(path: string, body: unknown): Promise<void> {
+    expectOk(await client.send({ method: 'POST', path, body }));
+  }
+
+  /** A store whose every request waits for `late` first, with an observation of each agent. */
+  async function open(late: () => Promise<void>): Promise<void> {
+    namespace = `slow-${(namespaces += 1)}`;
+    await post('/api/v1/namespaces', { metadata: { name: namespace } });
+    for (const name of AGENTS)
+      await post(collectionPath(AGENT_OBSERVATIONS, namespace), {
+        ...{ apiVersion: 'platform.io/v1', kind: 'AgentObservation', metadata: { name } },
+        spec: { source: 'sidecar', agentRef: { apiVersion: 'apps/v1', kind: 'Deployment', name } },
+      });
+    [aheadMs, warnings, metrics] = [0, [], createMetrics()];
+    store = createKubernetesStore({
+      client: { ...client, send: (request) => late().then(() => client.send(request)) },
+      clock: { ...systemClock, monotonicMs: () => performance.now() + aheadMs },
+      logger: { ...silentLogger, warn: (message) => void warnings.push(message) },
+      metrics,
+      rateLimitSeconds: 0,
+      closeMs: CLOSE_MS,
+    });
+    await store.start(new AbortController().signal);
+    while (store.unready() !== null) await sleep(20);
+  }
+
+  function beat(name: string, seq: number, overrides: Partial<Heartbeat> = {}): Promise<HeartbeatOutcome> {
+    const totals = { tokensToday: seq, costTodayUsd: 0 };
+    const heartbeat = aHeartbeat({ seq, intervalSeconds: 1, sentAt: null, totals, ...overrides });
+    const sender = { source: 'sidecar' as const, instance: `${name}-1`, uid: 'u-1' };
+    return store.heartbeat({ namespace, name, ...sender, heartbeat, at: new Date() });
+  }
+
+  /** The outcome, or the status of the error. */
+  const outcomeOf = (answer: Promise<HeartbeatOutcome>): Promise<string> =>
+    answer.then(
+      (outcome) => outcome.kind,
+      (error: { status?: number }) => String(error.status),
+    );
+
+  const waiting = (): number =>
+    Number(/platform_control_plane_pending_heartbeats (\d+)/.exec(metrics.render())?.[1]);
+
+  async function storedTokens(): Promise<unknown[]> {
+    const keys = AGENTS.map((name) => ({ namespace, name }));
+    const found = await Promise.all(keys.map((key) => getObject(client, AGENT_OBSERVATIONS, key)));
+    return found.map((observation) => observation?.status?.tokens);
+  }
+
+  test(`by ${LATE_MS} ms a request, heartbeats are answered at once, and none of them is lost by a stop`, async () => {
+    let late = () => Promise.resolve();
+    await open(() => late());
+    // None of its requests passes until all answers are there.
+    const gate = Promise.withResolvers<void>();
+    late = () => gate.promise;
+    const answers = await Promise.all(AGENTS.map((name) => outcomeOf(beat(name, 7))));
+    expect(answers).toEqual(AGENTS.map(() => 'accepted'));
+    late = () => sleep(LATE_MS);
+    gate.resolve();
+    await store.close();
+    expect(await storedTokens()).toEqual(AGENTS.map(() => 7));
+    expect(warnings).toEqual([]);
+  }, 300_000);
+
+  test('or hangs, every answer comes in time, little is held, and all of it is stored when it goes on', async () => {
+    await open(() => Promise.resolve());
+    for (const name of AGENTS) await beat(name, 1);
+    while (waiting() > 0) await sleep(20);
+    await stopProcess(apiServer);
+    try {
+      const many = AGENTS.flatMap((name) => Array.from({ length: 20 }, (_, index) => beat(name, 2 + index)));
+      expect(new Set(await Promise.all(many.map(outcomeOf)))).toEqual(new Set(['accepted']));
+      // One of each process, however many came.
+      expect(waiting()).toBe(AGENTS.length);
+      const proof = { ruleId: 'MEM-01', verifiedBy: 'qa', method: 'm', verifiedAt: new Date().toISOString() };
+      const areAnswered = withinLimit('an answer while the API server hangs');
+      const slow = [beat('agent-0', 22, { proof: [proof] }), beat('nobody', 1)].map(outcomeOf);
+      expect(await Promise.all(slow)).toEqual(['503', '503']);
+      areAnswered();
+      // Beyond a window nothing more is answered for which a crash would be a loss.
+      aheadMs = 18_000;
+      const refused = await Promise.all(AGENTS.map((name) => outcomeOf(beat(name, 23))));
+      expect(new Set(refused)).toEqual(new Set(['503']));
+    } finally {
+      process.kill(apiServer, 'SIGCONT');
+    }
+    const end = performance.now() + 120_000;
+    while (waiting() > 0 && performance.now() < end) await sleep(50);
+    // A refused one may have been on its way: its sender repeats it, and a repeat changes nothing.
+    const [first, ...others] = await storedTokens();
+    expect([21, 22]).toContain(first);
+    expect(others).toEqual(AGENTS.slice(1).map(() => 21));
+    expect(await outcomeOf(beat('agent-0', 24))).toBe('accepted');
+  }, 300_000);
+});

@@ -1,0 +1,39 @@
+import type { InvalidReport } from '../facts/facts.ts';
+import type { HealthReport } from './health.ts';
+import { readHealthReport } from './parse-health-report.ts';
+
+/** How far the report's time may differ from this process's, in seconds. */
+const MAX_AGE_SECONDS = 120;
+const MAX_AHEAD_SECONDS = 60;
+
+/** What a report of this agent must match. */
+export interface ExpectedReport {
+  agentName: string;
+  at: Date;
+}
+
+type ParsedReport = { ok: true; report: HealthReport } | { ok: false; invalid: InvalidReport };
+
+/** Reads the JSON that the agent's `GET /platform/health` returned, of this agent and of this moment. */
+export function parseAgentReport(value: unknown, expected: ExpectedReport): ParsedReport {
+  const parsed = readHealthReport(value);
+  if (!parsed.ok) {
+    const [first] = parsed.errors;
+    return invalid(first?.path ?? '', first?.message ?? 'is not valid');
+  }
+  const { agentName, timestamp } = parsed.value;
+  if (agentName !== expected.agentName) return invalid('agentName', `must be ${expected.agentName}`);
+  const ageSeconds = (expected.at.getTime() - Date.parse(timestamp)) / 1000;
+  if (ageSeconds > MAX_AGE_SECONDS)
+    return invalid('timestamp', `must not be more than ${MAX_AGE_SECONDS} s old`);
+  if (-ageSeconds > MAX_AHEAD_SECONDS)
+    return invalid('timestamp', `must not be more than ${MAX_AHEAD_SECONDS} s ahead`);
+  return { ok: true, report: parsed.value };
+}
+
+const invalid = (field: string, reason: string): ParsedReport => ({ ok: false, invalid: { field, reason } });
+
+/** The field and the reason in words. */
+export function invalidReportText({ field, reason }: InvalidReport): string {
+  return `${field === '' ? 'the response' : field} ${reason}`;
+}

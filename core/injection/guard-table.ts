@@ -1,0 +1,159 @@
+import { buildEngine, buildEngineVolumes } from './build-engine.ts';
+import { buildSidecar, buildVolumes, type InjectionPlan } from './build-sidecar.ts';
+import { VOLUMES } from './names.ts';
+import type { Container, Volume } from './pod.ts';
+import type { InjectionSettings } from './settings.ts';
+
+/** What one version of the injector adds to a pod. */
+export interface Injection {
+  containers: readonly Container[];
+  volumes: readonly Volume[];
+}
+
+/** What the guard accepts of one injected container. */
+export interface GuardedContainer {
+  /** Every field that the container may have. */
+  fields: string[];
+  /** Fields whose value is one of these; null: the field may be absent. */
+  fixed: Record<string, unknown[]>;
+  /** Literal environment variables and the RE2 pattern of each; a text in braces is the chart's to fill in. */
+  env: Record<string, string>;
+  /** Variables of `env` that a supported version does not set. */
+  optionalEnv: string[];
+  mounts: unknown[];
+  /** Mounts that every supported version has. */
+  requiredMounts: unknown[];
+  ports: number[];
+}
+
+export interface GuardTable {
+  containers: Record<string, GuardedContainer>;
+  /** By name, each one of these; the name of the manifest's ConfigMap is not part of it. */
+  volumes: Record<string, unknown[]>;
+}
+
+/**
+ * The pattern of each variable that the injector sets, for RE2. In braces: `engine` and `modes` of the chart's values,
+ * `controlPlane` the URL of its control plane.
+ */
+const PATTERNS: Readonly<Record<string, string>> = {
+  UPSTREAM_URL: '^http://127[.]0[.]0[.]1:[1-9][0-9]{0,4}$',
+  MANIFEST_PATH: '^/manifest/agent[.]yaml$',
+  POLICY_ENGINE: '^{engine}$',
+  POLICY_URL: '^http://127[.]0[.]0[.]1:8181$',
+  POLICY_PROXY_MODE: '^({modes})$',
+  CONTROL_ACCESS: '^local$',
+  AGENT_ENV_NAMES: '^(,|[*]|[A-Za-z_][A-Za-z0-9_.,*-]*)$',
+  AGENT_NAME: '^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$',
+  PLATFORM_URL: '^{controlPlane}$',
+  PLATFORM_TOKEN_FILE: '^/var/run/secrets/platform[.]io/token$',
+  PLATFORM_CA_FILE: '^/var/run/secrets/platform[.]io/ca[.]crt$',
+  PROOF_WRITES: '^control-plane$',
+  HEARTBEAT_SECONDS: '^([1-9][0-9]{1,2}|[12][0-9]{3}|3[0-5][0-9]{2}|3600)$',
+  LOG_LEVEL: '^(error|warn|info|debug)$',
+  LOG_FORMAT: '^json$',
+  NODE_OPTIONS: '^--max-old-space-size=[1-9][0-9]{1,5} --max-semi-space-size=8$',
+  GOMEMLIMIT: '^[1-9][0-9]{1,5}MiB$',
+};
+
+/** Fields that differ from pod to pod; the guard has a rule for each of them. */
+const VARIABLE_FIELDS: readonly string[] = [
+  'name',
+  'image',
+  'imagePullPolicy',
+  'ports',
+  'env',
+  'resources',
+  'volumeMounts',
+];
+/** An API server with in-place resizing fills it in; it starts nothing. */
+const HARMLESS_FIELDS: readonly string[] = ['resizePolicy'];
+
+/** What the guard accepts: what this injector adds to a pod, or what an injector of the `previous` versions does. */
+export function guardTable(previous: readonly Injection[]): GuardTable {
+  const versions = [presentInjection(), ...previous];
+  const names = unique(versions.flatMap(({ containers }) => containers.map(({ name }) => name)));
+  const containersOf = (name: string): Container[] =>
+    versions.flatMap(({ containers }) => containers.filter((each) => each.name === name));
+  const volumes = versions.flatMap((version) => version.volumes).map(withoutManifestName);
+  return {
+    containers: Object.fromEntries(names.map((name) => [name, guardedContainer(containersOf(name))])),
+    volumes: Object.fromEntries(
+      Object.values(VOLUMES).map((name) => [name, unique(volumes.filter((each) => each.name === name))]),
+    ),
+  };
+}
+
+/** What this version adds to a pod, with everything on. */
+function presentInjection(): Injection {
+  const resources = { cpuRequest: '25m', cpuLimit: '1', memoryRequest: '96Mi', memoryLimit: '192Mi' };
+  const settings: InjectionSettings = {
+    image: 'sidecar:1',
+    imagePullPolicy: 'IfNotPresent',
+    allowedImages: [],
+    resources,
+    logLevel: 'info',
+    engine: { image: 'opa:1', resources },
+    mode: 'track',
+    minimumMode: 'off',
+    heartbeatSeconds: 30,
+    proofWrites: 'control-plane',
+    controlPlaneUrl: 'https://control-plane.example',
+    ca: 'certificates',
+    version: '0',
+    configHash: '0',
+  };
+  const plan: InjectionPlan = {
+    agentName: 'agent',
+    agentContainer: 'agent',
+    agentPort: 8000,
+    manifestConfigMap: 'agent-manifest',
+    mode: 'track',
+    image: settings.image,
+    logLevel: 'info',
+    resources,
+  };
+  const sidecar = buildSidecar(plan, { name: 'agent' }, [], settings);
+  return {
+    containers: [...buildEngine(plan, settings), sidecar],
+    volumes: [...buildVolumes(plan, settings), ...buildEngineVolumes(settings)],
+  };
+}
+
+function guardedContainer(versions: readonly Container[]): GuardedContainer {
+  const keys = unique(versions.flatMap((container) => Object.keys(container)));
+  const fixed = keys.filter((key) => !VARIABLE_FIELDS.includes(key));
+  const envOf = ({ env = [] }: Container): string[] => env.map(({ name }) => name);
+  const env = unique(versions.flatMap(envOf));
+  const mounts = unique(versions.flatMap(({ volumeMounts = [] }) => volumeMounts));
+  const isInAll = (mount: unknown): boolean =>
+    versions.every(({ volumeMounts = [] }) => volumeMounts.some((each) => same(each, mount)));
+  return {
+    fields: [...keys, ...HARMLESS_FIELDS],
+    fixed: Object.fromEntries(
+      fixed.map((key) => [key, unique(versions.map((container) => container[key] ?? null))]),
+    ),
+    env: Object.fromEntries(env.map((name) => [name, patternOf(name)])),
+    optionalEnv: env.filter((name) => !versions.every((container) => envOf(container).includes(name))),
+    mounts,
+    requiredMounts: mounts.filter(isInAll),
+    ports: unique(versions.flatMap(({ ports = [] }) => ports.map(({ containerPort }) => containerPort))),
+  };
+}
+
+function patternOf(name: string): string {
+  const pattern = PATTERNS[name];
+  if (pattern === undefined) throw new Error(`PATTERNS has no row for ${name}, which the injector sets`);
+  return pattern;
+}
+
+function withoutManifestName(volume: Volume): Volume {
+  const { configMap } = volume as Volume & { configMap?: Record<string, unknown> };
+  return configMap === undefined ? volume : { ...volume, configMap: { ...configMap, name: '' } };
+}
+
+const same = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);
+
+function unique<T>(values: readonly T[]): T[] {
+  return values.filter((value, index) => values.findIndex((each) => same(each, value)) === index);
+}

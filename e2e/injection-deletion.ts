@@ -1,0 +1,328 @@
+// A pod that is deleted under traffic loses no request: its sidecar sends clients away while the agent still serves,
+// outlives the agent, and ends with 0. Part of injection.test.ts, whose tests run while these scenarios wait.
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { manifestConfigMap, manifestOf } from './agent-workload.ts';
+import { IN_SOAK } from '../testing/real-time.ts';
+import type { Cluster } from './cluster/cluster.ts';
+import { eventually, kubectlOf, type Kubectl, type KubeObject } from './kubectl.ts';
+import {
+  lingeringDeployment,
+  OPTED_IN,
+  podTemplate,
+  programContainer,
+  programsConfigMap,
+  type ContainerEnd,
+  type PodObject,
+} from './program-pods.ts';
+
+export const DELETION_NAMESPACE = 'deletion';
+const AGENT = 'deleted';
+const ROLLING = 'rolling';
+/** Ends at SIGTERM, and has a preStop hook in place of patience. */
+const SLEEPY = 'sleepy';
+const WORKERS = 8;
+/** How long an agent serves after SIGTERM, so that clients learn of its end before it ends: ten times what that takes. */
+const LINGER_SECONDS = 5;
+const AGENT_PROGRAM = `import('/programs/lingering-agent.ts');`;
+/** The same without its patience. */
+const ENDS_AT_ONCE = (code: number) =>
+  `${AGENT_PROGRAM} process.once('SIGTERM', () => process.exit(${code}));`;
+const HOLD = { metadata: { finalizers: ['e2e.test/hold'] } };
+const LET_GO = { metadata: { finalizers: null } };
+
+interface Traffic {
+  answers: Record<string, number>;
+  failed: number;
+  failures: string[];
+  connections: number;
+}
+interface Streams {
+  events: number;
+  lastEvent: string;
+  stream: 'open' | 'whole' | 'cut';
+  ticks: number;
+  closeCode: number;
+}
+
+let cluster: Cluster;
+let kubectl: Kubectl;
+
+/** `knows`: addresses by name, for what is tested is not the cluster's DNS. */
+function clientPod(name: string, args: readonly string[], knows: Record<string, string> = {}): KubeObject {
+  const hostAliases = Object.entries(knows).map(([host, ip]) => ({ ip, hostnames: [host] }));
+  const { metadata, spec } = podTemplate(
+    'client',
+    [programContainer('client', cluster.imageRef('example-agents'), args)],
+    { spec: { restartPolicy: 'Never', activeDeadlineSeconds: 1_200, hostAliases } },
+  );
+  return { apiVersion: 'v1', kind: 'Pod', metadata: { name, ...metadata }, spec };
+}
+
+/** The last JSON line of a pod that runs one of the clients. */
+async function lastLine<T>(name: string): Promise<T> {
+  const log = (await kubectl.run('logs', name)).trim().split('\n');
+  return JSON.parse(log.at(-1) ?? '') as T;
+}
+
+async function begun<T>(name: string): Promise<T> {
+  return (await eventually(`the beginning of ${name}`, () => lastLine<T>(name))).answer;
+}
+
+/** What a client says at its end, which it comes to by itself. */
+async function resultOf<T>(name: string): Promise<T> {
+  await kubectl.waitFor('jsonpath={.status.phase}=Succeeded', `pod/${name}`);
+  const result = await lastLine<T>(name);
+  await kubectl.run('delete', 'pod', name);
+  return result;
+}
+
+/**
+ * Runs `act` while two clients send without a pause, one that reuses its connections and one that does not. When it is over,
+ * each of their workers ends what it has under way, and sends once more.
+ */
+async function underTraffic(
+  agent: string,
+  act: (busiest: string) => Promise<void>,
+): Promise<Record<string, Traffic>> {
+  const kinds = ['reuse', 'fresh'];
+  const url = `http://${agent}`;
+  const ip = await kubectl.run('get', 'service', agent, '-o', 'jsonpath={.spec.clusterIP}');
+  const nameOf = (kind: string) => `${agent}-${kind}`;
+  const argsOf = (kind: string) => ['steady-client.ts', url, String(WORKERS), kind];
+  await kubectl.apply(kinds.map((kind) => clientPod(nameOf(kind), argsOf(kind), { [agent]: ip })));
+  const [reuse] = await Promise.all(kinds.map((kind) => begun<Traffic>(nameOf(kind))));
+  // The pod that most of the kept connections go to.
+  const [busiest] = Object.entries(reuse?.answers ?? {}).sort(([, a], [, b]) => b - a)[0] ?? [];
+  await act(String(busiest));
+  const end = `process.kill(1, 'SIGTERM')`;
+  await Promise.all(kinds.map((kind) => kubectl.script(nameOf(kind), 'client', end)));
+  const results = await Promise.all(kinds.map((kind) => resultOf<Traffic>(nameOf(kind))));
+  return Object.fromEntries(kinds.map((kind, n) => [kind, results[n]!]));
+}
+
+/** The deleted pod with the ends of all its containers; then it may go. */
+async function endOf(name: string): Promise<PodObject> {
+  const { answer } = await eventually(
+    `the end of ${name}`,
+    () => kubectl.get<PodObject>('pod', name),
+    ({ status }) =>
+      [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])].every(
+        ({ state }) => state.terminated !== undefined,
+      ),
+  );
+  await kubectl.run('patch', 'pod', name, '--type=merge', '-p', JSON.stringify(LET_GO));
+  return answer;
+}
+
+/** The pod object stays after its end, until `endOf` lets it go. */
+async function deletePod(name: string): Promise<void> {
+  await kubectl.run('patch', 'pod', name, '--type=merge', '-p', JSON.stringify(HOLD));
+  await kubectl.run('delete', 'pod', name, '--wait=false');
+}
+
+const endAt = (statuses: readonly ContainerEnd[] | undefined, name: string) =>
+  Date.parse(statuses?.find((each) => each.name === name)?.state.terminated?.finishedAt ?? '');
+
+/** The agent first, then the sidecar, each by itself and well. */
+function expectGoodEnd({ status }: PodObject): void {
+  const ends = [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])];
+  expect(ends.map(({ name, state }) => ({ name, exitCode: state.terminated?.exitCode }))).toEqual([
+    { name: 'platform-sidecar', exitCode: 0 },
+    { name: 'agent', exitCode: 0 },
+  ]);
+  expect(endAt(status.initContainerStatuses, 'platform-sidecar')).toBeGreaterThanOrEqual(
+    endAt(status.containerStatuses, 'agent'),
+  );
+}
+
+function expectNothingLost(traffic: Traffic | undefined): void {
+  expect(traffic).toMatchObject({ failed: 0, failures: [] });
+  expect(Object.values(traffic?.answers ?? {}).reduce((sum, count) => sum + count, 0)).toBeGreaterThan(
+    WORKERS * 2,
+  );
+}
+
+/** What a stream and a WebSocket to a pod that is deleted came to, and how its containers ended. */
+interface CutStreams {
+  streams: Streams;
+  ended: PodObject;
+}
+
+const CUT = [
+  { name: 'abrupt', how: 'ends', program: ENDS_AT_ONCE(3), graceSeconds: 30, exitCode: 3 },
+  // The sidecar has the two seconds that the kubelet adds.
+  { name: 'stubborn', how: 'has to be killed', program: AGENT_PROGRAM, graceSeconds: 2, exitCode: 137 },
+];
+
+async function deletedUnderTraffic(): Promise<CutStreams & { traffic: Record<string, Traffic> }> {
+  const ends = Promise.withResolvers<PodObject>();
+  const traffic = await underTraffic(AGENT, async (busiest) => {
+    const { status } = await kubectl.get<PodObject>('pod', busiest);
+    await kubectl.apply([clientPod('streams', ['stream-client.ts', `${status.podIP}:4000`])]);
+    await begun<Streams>('streams');
+    await deletePod(busiest);
+    ends.resolve(await endOf(busiest));
+  });
+  return { traffic, ended: await ends.promise, streams: await resultOf<Streams>('streams') };
+}
+
+async function restartedUnderTraffic(): Promise<{ before: string[]; traffic: Record<string, Traffic> }> {
+  const before = (await kubectl.run('get', 'pods', '-l', `app=${ROLLING}`, '-o', 'name')).trim().split('\n');
+  const traffic = await underTraffic(ROLLING, async () => {
+    await kubectl.run('rollout', 'restart', `deploy/${ROLLING}`);
+    await kubectl.rolledOut(`deploy/${ROLLING}`);
+    // Those of before still serve then.
+    await kubectl.waitFor('delete', ...before);
+  });
+  return { before, traffic };
+}
+
+async function sleepyUnderTraffic(): Promise<{ ended: PodObject; traffic: Record<string, Traffic> }> {
+  const ends = Promise.withResolvers<PodObject>();
+  const traffic = await underTraffic(SLEEPY, async (busiest) => {
+    await deletePod(busiest);
+    ends.resolve(await endOf(busiest));
+  });
+  return { traffic, ended: await ends.promise };
+}
+
+async function cutInAStream({ name, program, graceSeconds }: (typeof CUT)[number]): Promise<CutStreams> {
+  const container = {
+    ...programContainer('agent', cluster.imageRef('example-agents'), ['-e', program]),
+    ports: [{ name: 'http', containerPort: 8000 }],
+    readinessProbe: { httpGet: { path: '/health', port: 'http' }, periodSeconds: 1, timeoutSeconds: 20 },
+  };
+  const { metadata, spec } = podTemplate(name, [container], {
+    annotations: OPTED_IN,
+    spec: { restartPolicy: 'Never', terminationGracePeriodSeconds: graceSeconds },
+  });
+  const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name, ...metadata }, spec };
+  const client = `streams-of-${name}`;
+  await kubectl.apply([manifestConfigMap(name, manifestOf(name)), pod]);
+  await kubectl.waitFor('condition=Ready', `pod/${name}`);
+  const { status } = await kubectl.get<PodObject>('pod', name);
+  await kubectl.apply([clientPod(client, ['stream-client.ts', `${status.podIP}:4000`])]);
+  await begun<Streams>(client);
+  await deletePod(name);
+  const ended = await endOf(name);
+  return { ended, streams: await resultOf<Streams>(client) };
+}
+
+let runs: {
+  deleted: ReturnType<typeof deletedUnderTraffic>;
+  restarted: ReturnType<typeof restartedUnderTraffic>;
+  sleepy: ReturnType<typeof sleepyUnderTraffic>;
+  cut: Promise<CutStreams>[];
+};
+
+/** Starts every scenario in an installation of the product. They have no pod in common, and mostly wait. */
+export async function startDeletions(inCluster: Cluster): Promise<void> {
+  cluster = inCluster;
+  kubectl = kubectlOf(cluster, DELETION_NAMESPACE);
+  const env = [{ name: 'LINGER_MS', value: String(1_000 * LINGER_SECONDS) }];
+  await kubectl.run('create', 'namespace', DELETION_NAMESPACE);
+  await kubectl.apply([
+    programsConfigMap(),
+    ...[AGENT, ROLLING].flatMap((name) =>
+      lingeringDeployment(name, cluster.imageRef('example-agents'), { replicas: 2, container: { env } }),
+    ),
+    ...lingeringDeployment(SLEEPY, cluster.imageRef('example-agents'), {
+      replicas: 2,
+      container: {
+        args: ['-e', ENDS_AT_ONCE(0)],
+        lifecycle: { preStop: { sleep: { seconds: LINGER_SECONDS + 2 } } },
+      },
+    }),
+  ]);
+  const isUp = (name: string) => kubectl.rolledOut(`deploy/${name}`);
+  runs = {
+    deleted: isUp(AGENT).then(deletedUnderTraffic),
+    restarted: isUp(ROLLING).then(restartedUnderTraffic),
+    sleepy: isUp(SLEEPY).then(sleepyUnderTraffic),
+    cut: CUT.map(cutInAStream),
+  };
+  // Each failure is that of the test that asks for it.
+  for (const run of Object.values(runs).flat()) run.catch(() => undefined);
+}
+
+/** The tests of what `startDeletions` started. */
+export function describeDeletions(): void {
+  describe('a pod that is deleted under traffic', () => {
+    let traffic: Record<string, Traffic>;
+    let streams: Streams;
+    let ended: PodObject;
+
+    beforeAll(async () => {
+      ({ traffic, streams, ended } = await runs.deleted);
+    });
+
+    test.each(['reuse', 'fresh'])('loses no request of the client with %s connections', (kind) => {
+      expectNothingLost(traffic[kind]);
+      expect(traffic[kind]?.answers[ended.metadata.name]).toBeGreaterThan(0);
+      expect(Object.keys(traffic[kind]?.answers ?? {}).length).toBeGreaterThan(1);
+    });
+
+    test('has kept connections reused until then: the client was not sent away before', () => {
+      const { answers = {}, connections = Infinity } = traffic['reuse'] ?? {};
+      const requests = Object.values(answers).reduce((sum, count) => sum + count, 0);
+      expect(connections).toBeLessThanOrEqual(2 * WORKERS);
+      expect(requests).toBeGreaterThan(4 * connections);
+    });
+
+    test('ends its agent first and its sidecar after it, both with 0', () => {
+      expectGoodEnd(ended);
+    });
+
+    test('has no warning of its own about a hook', async () => {
+      const events = await kubectl.run('get', 'events', '--field-selector', 'reason=FailedPreStopHook');
+      expect(events.trim()).toBe('');
+    });
+
+    test('leaves a stream to its agent: what it sends until its end arrives, and the end is whole', () => {
+      // Three seconds of an event every quarter, after SIGTERM.
+      expect(streams).toMatchObject({ stream: 'whole', lastEvent: 'the end' });
+      expect(streams.events).toBeGreaterThanOrEqual(8);
+    });
+
+    test('leaves a WebSocket to its agent: it ends with the close frame that the agent sends', () => {
+      expect(streams.closeCode).toBe(1001);
+      expect(streams.ticks).toBeGreaterThanOrEqual(8);
+    });
+  });
+
+  describe('a rolling restart of two replicas under traffic', () => {
+    test.each(['reuse', 'fresh'])('loses no request of the client with %s connections', async (kind) => {
+      const { traffic, before } = await runs.restarted;
+      expectNothingLost(traffic[kind]);
+      const isOld = (pod: string) => before.includes(`pod/${pod}`);
+      const pods = Object.keys(traffic[kind]?.answers ?? {});
+      expect(pods.some(isOld)).toBe(true);
+      expect(pods.some((pod) => !isOld(pod))).toBe(true);
+    });
+  });
+
+  describe('an agent that ends at once', () => {
+    test('and has a preStop hook that sleeps: no request is lost when its pod is deleted', async () => {
+      const { traffic, ended } = await runs.sleepy;
+      expectGoodEnd(ended);
+      for (const kind of ['reuse', 'fresh']) expectNothingLost(traffic[kind]);
+    });
+
+    test.each(CUT)(
+      'that $how in the middle of a stream: the client sees the cut, and the sidecar ends by itself',
+      async ({ name, exitCode }) => {
+        const run = await runs.cut[CUT.findIndex((each) => each.name === name)];
+        const exitOf = (statuses: readonly ContainerEnd[] | undefined) =>
+          statuses?.map((each) => each.state.terminated?.exitCode);
+        expect(exitOf(run?.ended.status.containerStatuses)).toEqual([exitCode]);
+        // The kubelet kills a sidecar that takes more than two seconds, which a machine under load may make it take.
+        const mayBeKilled = name === 'stubborn' && !IN_SOAK;
+        expect(mayBeKilled ? [[0], [137]] : [[0]]).toContainEqual(
+          exitOf(run?.ended.status.initContainerStatuses),
+        );
+        // 1006: the connection ended without a close frame.
+        expect(run?.streams).toMatchObject({ stream: 'cut', closeCode: 1006 });
+      },
+    );
+  });
+}

@@ -1,0 +1,302 @@
+// A release at a real API server, from its installation to its end: with the defaults, then with every option on. Nothing
+// runs in pods here, so nothing becomes ready and what counts are the objects; e2e/install.test.ts has the rest.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { parseAllDocuments } from 'yaml';
+import { startControlPlane, whyNoControlPlane, type ControlPlane } from '../e2e/cluster/control.ts';
+import { run, type RunResult } from '../e2e/cluster/run.ts';
+import { CHART_OPTIONS } from '../testing/chart-options.ts';
+import { clusterBinary } from '../testing/cluster-binary.ts';
+import { exposedMetrics, expressionsIn, metricsIn } from '../testing/exposed-metrics.ts';
+import { SCHEMAS } from '../testing/kubernetes-schemas.ts';
+import { ProcessRig } from '../testing/process-rig.ts';
+import { CHART, RELEASE_NAMESPACE, type ChartObject } from '../testing/rendered-chart.ts';
+
+// Far more than any of it takes.
+jest.setTimeout(300_000);
+
+const RELEASE = 'agent-compliance';
+/** Stands for what the webhook writes. */
+const CA_BUNDLE = Buffer.from('certificates').toString('base64');
+const DEFINITION = 'customresourcedefinition.apiextensions.k8s.io/agentobservations.platform.io';
+const KEY = ['get', 'secret', 'agent-compliance-admin', '-o', 'jsonpath={.data.admin-key}'];
+const MONITORS = ['servicemonitors', 'podmonitors', 'prometheusrules'];
+
+/** What the chart may leave behind, cluster-scoped and in its namespace. */
+const KINDS = [
+  'crds,clusterroles,clusterrolebindings,mutatingwebhookconfigurations,validatingadmissionpolicies',
+  'validatingadmissionpolicybindings,namespaces,deployments,services,secrets,serviceaccounts,roles,rolebindings',
+  'leases,poddisruptionbudgets,configmaps',
+].join(',');
+
+interface PodSpec {
+  securityContext: { runAsNonRoot?: boolean };
+}
+
+interface Workload extends ChartObject {
+  spec: PodSpec & { template?: { metadata: object; spec: PodSpec } };
+}
+
+(whyNoControlPlane() ? describe.skip : describe)('a release', () => {
+  let control: ControlPlane;
+  let folder: string;
+
+  const kubectl = (args: readonly string[], input = '') =>
+    run([clusterBinary('kubectl'), '--kubeconfig', control.kubeconfig, '-n', RELEASE_NAMESPACE, ...args], {
+      input,
+    });
+  const helm = (args: readonly string[], values?: object) => {
+    const given = values ? ['-f', '-'] : [];
+    const command = [clusterBinary('helm'), '--kubeconfig', control.kubeconfig, '-n', RELEASE_NAMESPACE];
+    return run([...command, ...args, ...given], { input: values ? JSON.stringify(values) : '' });
+  };
+
+  /** Waits for what Kubernetes takes away later than it is told to. */
+  const untilGone = (...names: string[]) => ok(kubectl(['wait', '--for=delete', ...names, '--timeout=110s']));
+  const CANARY_NAMESPACE = 'namespace/platform-canary';
+  const KEPT_NAMESPACE = 'namespace/platform-remote';
+
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'chart-lifecycle-'));
+    control = await startControlPlane({ controllers: true });
+  });
+  afterAll(async () => {
+    await control?.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  describe('with the defaults', () => {
+    const upgrade = (...set: string[]) =>
+      ok(helm(['upgrade', '--install', RELEASE, CHART, '--create-namespace', ...set]));
+    let installed: RunResult;
+
+    beforeAll(async () => {
+      installed = await ok(helm(['install', RELEASE, CHART, '--create-namespace']));
+    });
+
+    async function ours(): Promise<string[]> {
+      const { stdout } = await ok(kubectl(['get', KINDS, '-o', 'name']));
+      return stdout.split('\n').filter((name) => /agent-compliance|platform/.test(name));
+    }
+
+    async function valueOf(path: string, ...object: string[]): Promise<string> {
+      return (await ok(kubectl(['get', ...object, '-o', `jsonpath={${path}}`]))).stdout;
+    }
+
+    test('says what to do next', () => {
+      expect(installed.stdout).toContain('kubectl create configmap chat-manifest --from-file=agent.yaml');
+      expect(installed.stdout).toContain("No admin key is set: the control plane's admin API answers 503.");
+    });
+
+    test('is upgraded without losing certificates, trust or the leader', async () => {
+      const data = JSON.stringify({ data: { 'tls.crt': 'aGVsbG8=' } });
+      await ok(kubectl(['patch', 'secret', 'agent-compliance-webhook-tls', '-p', data]));
+      const trust = JSON.stringify([
+        { op: 'add', path: '/webhooks/0/clientConfig/caBundle', value: CA_BUNDLE },
+      ]);
+      const configuration = ['mutatingwebhookconfiguration', RELEASE];
+      await ok(kubectl(['patch', ...configuration, '--type=json', '-p', trust]));
+      const spec = JSON.stringify({ spec: { holderIdentity: 'me' } });
+      await ok(kubectl(['patch', 'lease', 'platform-operator', '--type=merge', '-p', spec]));
+
+      await upgrade('--set', 'webhook.timeoutSeconds=3,guard.action=warn');
+
+      const binding = ['validatingadmissionpolicybinding', 'agent-compliance-guard'];
+      expect(await valueOf('.webhooks[0].timeoutSeconds', ...configuration)).toBe('3');
+      expect(await valueOf('.spec.validationActions', ...binding)).toBe('["Warn","Audit"]');
+      expect({
+        secret: await valueOf('.data', 'secret', 'agent-compliance-webhook-tls'),
+        trust: await valueOf('.webhooks[0].clientConfig.caBundle', ...configuration),
+        leader: await valueOf('.spec.holderIdentity', 'lease', 'platform-operator'),
+      }).toEqual({ secret: '{"tls.crt":"aGVsbG8="}', trust: CA_BUNDLE, leader: 'me' });
+    });
+
+    test('leaves nothing of a test that failed, and asks for what it said', async () => {
+      const pod = ['pod', 'agent-compliance-test'];
+      const tested = helm(['test', RELEASE, '--timeout', '100s']);
+      await ok(kubectl(['wait', '--for=create', ...pod, '--timeout=60s']));
+      // As the scheduler and a kubelet do it with a container that ends with an error.
+      const target = { apiVersion: 'v1', kind: 'Node', name: 'absent' };
+      const binding = { apiVersion: 'v1', kind: 'Binding', metadata: { name: pod[1] }, target };
+      const path = `/api/v1/namespaces/${RELEASE_NAMESPACE}/pods/${pod[1]}/binding`;
+      await ok(kubectl(['create', '--raw', path, '-f', '-'], JSON.stringify(binding)));
+      const failed = JSON.stringify({ status: { phase: 'Failed' } });
+      await ok(kubectl(['patch', ...pod, '--subresource=status', '-p', failed]));
+      const { code, stderr } = await tested;
+      expect(code).toBe(1);
+      expect(stderr).toContain('pod agent-compliance-test failed');
+      // The node that it would get them from is not there.
+      expect(stderr).toContain('Failed to stream pod logs for pod: agent-compliance-test');
+      const left = ['pods,configmaps,serviceaccounts,rolebindings', '-l', 'app.kubernetes.io/component=test'];
+      expect((await ok(kubectl(['get', ...left, '-A', '-o', 'name']))).stdout).toBe('');
+    });
+
+    /** Without values Helm takes those of the revision before. */
+    const REMOTE = ['--set', 'remote.createNamespace=true,remote.namespace=platform-remote'];
+    const remoteAgent = (...args: string[]) => kubectl(['-n', 'platform-remote', ...args]);
+
+    test("keeps registered agents when their namespace is no longer the release's", async () => {
+      const agent = {
+        apiVersion: 'platform.io/v1',
+        kind: 'AgentObservation',
+        metadata: { name: 'far-away', namespace: 'platform-remote' },
+        spec: { source: 'remote' },
+      };
+      await ok(kubectl(['create', '-n', 'platform-remote', '-f', '-'], JSON.stringify(agent)));
+      const uid = () => valueOf('.metadata.uid', 'ao', 'far-away', '-n', 'platform-remote');
+      const before = await uid();
+      await upgrade('--set', 'remote.createNamespace=false');
+      await upgrade('--set', 'remote.namespace=elsewhere');
+      await upgrade(...REMOTE);
+      expect(await uid()).toBe(before);
+      expect(await valueOf('.status.phase', KEPT_NAMESPACE)).toBe('Active');
+      expect(await valueOf('.status.phase', 'namespace/elsewhere')).toBe('Active');
+      await ok(kubectl(['delete', 'namespace', 'elsewhere', '--wait=false']));
+      await untilGone('namespace/elsewhere');
+    });
+
+    test('is not upgraded where Helm would delete registered agents', async () => {
+      // As 0.1.0 made it.
+      await ok(kubectl(['annotate', KEPT_NAMESPACE, 'helm.sh/resource-policy-']));
+      const refused = await helm(['upgrade', RELEASE, CHART, '--set', 'remote.createNamespace=false']);
+      expect(refused.code).toBe(1);
+      expect(refused.stderr).toContain(
+        'first: kubectl annotate namespace platform-remote helm.sh/resource-policy=keep',
+      );
+      await upgrade(...REMOTE);
+      expect(await valueOf('.metadata.annotations', KEPT_NAMESPACE)).toContain('resource-policy');
+    });
+
+    test('is uninstalled and leaves nothing but the CRD and registered agents, which the next one takes over', async () => {
+      await ok(helm(['uninstall', RELEASE]));
+      await untilGone(CANARY_NAMESPACE);
+      expect((await ours()).sort()).toEqual([DEFINITION, KEPT_NAMESPACE, `namespace/${RELEASE_NAMESPACE}`]);
+      expect((await remoteAgent('get', 'ao', 'far-away')).code).toBe(0);
+      await upgrade();
+      expect((await ours()).length).toBeGreaterThan(20);
+      expect((await remoteAgent('get', 'ao', 'far-away')).code).toBe(0);
+    });
+
+    test('with crds.keep=false takes the CRD along', async () => {
+      await upgrade('--set', 'crds.keep=false');
+      await ok(helm(['uninstall', RELEASE]));
+      await untilGone(CANARY_NAMESPACE, DEFINITION);
+      expect((await ours()).sort()).toEqual([KEPT_NAMESPACE, `namespace/${RELEASE_NAMESPACE}`]);
+    });
+  });
+
+  describe('with every option on, in a namespace that lets only restricted pods in,', () => {
+    const values = CHART_OPTIONS['every option on'];
+    let installed: RunResult;
+
+    beforeAll(async () => {
+      const definitions = MONITORS.flatMap((kind) => ['-f', join(SCHEMAS, `${kind}.yaml`)]);
+      await ok(kubectl(['create', ...definitions]));
+      await ok(kubectl(['create', 'namespace', 'team']));
+      const modes = ['enforce', 'warn'].map((mode) => `pod-security.kubernetes.io/${mode}=restricted`);
+      await ok(kubectl(['label', 'namespace', RELEASE_NAMESPACE, ...modes]));
+      await ok(kubectl(['wait', '--for=condition=Established', 'crd', '--all', '--timeout=60s']));
+      installed = await helm(['install', RELEASE, CHART], values);
+    });
+
+    test('is installed without a warning of the API server', () => {
+      expect(installed).toMatchObject({ code: 0, stderr: '' });
+    });
+
+    test('keeps every pod, that of helm test too, to the restricted profile', async () => {
+      const parts = await Promise.all(['manifest', 'hooks'].map((what) => ok(helm(['get', what, RELEASE]))));
+      const workloads = parts
+        .flatMap(({ stdout }) => parseAllDocuments(stdout))
+        .map((document) => document.toJS() as Workload | null)
+        .filter((object) => object !== null)
+        .filter(({ kind }) => kind === 'Deployment' || kind === 'Pod');
+      expect(workloads.map(({ metadata }) => metadata.name).sort()).toEqual([
+        'agent-compliance-control-plane',
+        'agent-compliance-operator',
+        'agent-compliance-test',
+        'agent-compliance-webhook',
+      ]);
+      const pods = workloads.map(({ metadata, spec }) => ({
+        name: `${metadata.name}-pod`,
+        // The ServiceAccount of the test is made with it.
+        spec: { ...(spec.template?.spec ?? spec), serviceAccountName: 'default' },
+      }));
+      expect({ ...(await createPods(pods)), stdout: '' }).toEqual({ code: 0, stdout: '', stderr: '' });
+      const loose = pods.map(({ name, spec }) => ({
+        name,
+        spec: { ...spec, securityContext: { ...spec.securityContext, runAsNonRoot: false } },
+      }));
+      const { stderr } = await createPods(loose);
+      for (const { name } of loose)
+        expect(stderr).toContain(`pods "${name}" is forbidden: violates PodSecurity "restricted`);
+    });
+
+    function createPods(pods: readonly { name: string; spec: object }[]): Promise<RunResult> {
+      const items = pods.map(({ name, spec }) => ({
+        ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name } },
+        spec,
+      }));
+      const list = JSON.stringify({ apiVersion: 'v1', kind: 'List', items });
+      return kubectl(['create', '--dry-run=server', '-f', '-'], list);
+    }
+
+    test('tells commands that can be typed as they are', async () => {
+      const deployment = ['create', 'deployment', 'chat', '-n', 'default', '--image=agent:1', '--port=8000'];
+      await ok(kubectl(deployment));
+      writeFileSync(join(folder, 'agent.yaml'), 'kind: PlatformAgent\n');
+      const { stdout: notes } = await ok(helm(['get', 'notes', RELEASE]));
+      const commands = notes.split('\n').filter((line) => line.startsWith('     kubectl '));
+      expect(commands).toHaveLength(4);
+      const [adminKey, ...next] = commands.map((command) => command.trim());
+      expect((await ok(typed(adminKey ?? ''))).stdout).toMatch(/^[A-Za-z0-9]{48}$/);
+      for (const command of next) await ok(typed(command));
+      const annotation = String.raw`jsonpath={.spec.template.metadata.annotations.platform\.io/inject}`;
+      const seen = await ok(kubectl(['get', 'deployment', 'chat', '-n', 'default', '-o', annotation]));
+      expect(seen.stdout).toBe('true');
+    });
+
+    /** As somebody types it in the folder of agent.yaml, with kubectl on the path and the cluster chosen. */
+    function typed(command: string): Promise<RunResult> {
+      const path = `${join(clusterBinary('kubectl'), '..')}:${process.env['PATH'] ?? ''}`;
+      return run(['sh', '-c', `cd "${folder}" && ${command}`], {
+        env: { ...process.env, PATH: path, KUBECONFIG: control.kubeconfig },
+      });
+    }
+
+    test('alerts on, and shows, what its processes expose', async () => {
+      const rig = await ProcessRig.open();
+      try {
+        const exposed = await exposedMetrics({
+          ...{ rig, kubeconfig: control.kubeconfig, namespace: RELEASE_NAMESPACE },
+          manifest: join(CHART, '../../examples/agents/compliant/agent.yaml'),
+        });
+        const expressions = expressionsIn((await ok(helm(['get', 'manifest', RELEASE]))).stdout);
+        expect(expressions.length).toBeGreaterThan(30);
+        const named = expressions.flatMap((expression) => metricsIn(expression));
+        expect([...new Set(named)].filter((name) => !exposed.has(name))).toEqual([]);
+      } finally {
+        await rig.close();
+      }
+    });
+
+    test('keeps its generated admin key over an upgrade and an uninstallation', async () => {
+      const made = (await ok(kubectl(KEY))).stdout;
+      expect(Buffer.from(made, 'base64').toString()).toMatch(/^[A-Za-z0-9]{48}$/);
+      await ok(helm(['upgrade', RELEASE, CHART, '--reuse-values', '--set', 'webhook.timeoutSeconds=4']));
+      expect((await ok(kubectl(KEY))).stdout).toBe(made);
+      await ok(helm(['uninstall', RELEASE, '--wait', '--timeout', '110s']));
+      expect((await ok(kubectl(KEY))).stdout).toBe(made);
+      await untilGone(CANARY_NAMESPACE);
+      await ok(helm(['install', RELEASE, CHART], values));
+      expect((await ok(kubectl(KEY))).stdout).toBe(made);
+    });
+  });
+});
+
+async function ok(result: Promise<RunResult>): Promise<RunResult> {
+  const { code, stdout, stderr } = await result;
+  if (code !== 0) throw new Error(stderr || stdout);
+  return { code, stdout, stderr };
+}

@@ -1,0 +1,451 @@
+// What the token of each part's ServiceAccount can do at a real API server with the chart's roles and policies, as
+// docs/guide/operations.md describes it: a table of requests that are allowed and of attacks that are rejected.
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { startControlPlane, whyNoControlPlane, type ControlPlane } from '../e2e/cluster/control.ts';
+import { run } from '../e2e/cluster/run.ts';
+import { createKubeClient, type KubeAnswer, type KubeClient, type KubeRequest } from '../kube/client.ts';
+import { loadClusterAccess } from '../kube/cluster-access.ts';
+import { clusterBinary } from '../testing/cluster-binary.ts';
+import { render, RELEASE_NAMESPACE } from '../testing/rendered-chart.ts';
+import { tokenKubeconfig } from '../testing/token-kubeconfig.ts';
+
+// Far more than any of it takes.
+jest.setTimeout(300_000);
+
+const MERGE = 'application/merge-patch+json';
+const STRATEGIC = 'application/strategic-merge-patch+json';
+const APPS = '/apis/apps/v1/namespaces';
+const BATCH = '/apis/batch/v1/namespaces';
+const CONFIGURATION = '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/agent-compliance';
+const ADMISSION = '/apis/admissionregistration.k8s.io/v1';
+const SET_IN = (namespace: string) => `${APPS}/${namespace}/replicasets/x`;
+/** Everything of the chart but what needs a node. */
+const WITHOUT = ['Deployment', 'Pod', 'ConfigMap', 'PodDisruptionBudget'];
+const TIME = '2026-03-01T10:00:00.000Z';
+const BY_ROLE = 'cannot';
+const ONLY_ANNOTATION = 'of a workload the operator may change the annotation platform.io/retry only';
+const ONLY_BUNDLE = 'of its configuration the webhook may change clientConfig.caBundle only';
+
+const retry = { metadata: { annotations: { 'platform.io/retry': TIME } } };
+const patch = (path: string, body: unknown, contentType = MERGE): KubeRequest => ({
+  method: 'PATCH',
+  path,
+  body,
+  contentType,
+});
+/** Of the webhook's configuration. */
+const configure = (...operations: object[]): KubeRequest =>
+  patch(CONFIGURATION, operations, 'application/json-patch+json');
+const bundle = { op: 'add', path: '/webhooks/0/clientConfig/caBundle', value: '' };
+const change = (path: string, value: unknown, op = 'add') =>
+  configure(bundle, { op, path: path === '' ? '/webhooks' : path, value });
+
+type Row = [what: string, request: KubeRequest];
+type Attack = [what: string, request: KubeRequest, words: string];
+
+const OPERATOR_MAY: Row[] = [
+  ...['replicasets', 'statefulsets', 'daemonsets'].map((plural): Row => [
+    `wakes one of the ${plural}`,
+    patch(`${APPS}/team/${plural}/x`, retry),
+  ]),
+  ['wakes a Job', patch(`${BATCH}/team/jobs/x`, retry)],
+  ['reads pods of every namespace', { method: 'GET', path: '/api/v1/namespaces/kube-system/pods' }],
+  [
+    'writes an AgentObservation of any namespace',
+    {
+      method: 'POST',
+      path: '/apis/platform.io/v1/namespaces/kube-system/agentobservations',
+      body: {
+        apiVersion: 'platform.io/v1',
+        kind: 'AgentObservation',
+        metadata: { name: 'x' },
+        spec: { source: 'remote' },
+      },
+    },
+  ],
+  [
+    'has a token of the canary made',
+    {
+      method: 'POST',
+      path: `/api/v1/namespaces/${RELEASE_NAMESPACE}/serviceaccounts/agent-compliance-canary/token`,
+      body: { spec: {} },
+    },
+  ],
+];
+
+const container = (image: string) => ({ name: 'agent', image });
+const template = (spec: object) => ({ spec: { template: { spec } } });
+const OPERATOR_MAY_NOT: Attack[] = [
+  ...['replicasets', 'statefulsets', 'daemonsets'].map((plural): Attack => [
+    `changes the image in one of the ${plural}`,
+    patch(
+      `${APPS}/team/${plural}/x`,
+      { ...retry, ...template({ containers: [container('evil')] }) },
+      STRATEGIC,
+    ),
+    ONLY_ANNOTATION,
+  ]),
+  [
+    'mounts the node into a ReplicaSet',
+    patch(
+      SET_IN('team'),
+      { ...retry, ...template({ volumes: [{ name: 'node', hostPath: { path: '/' } }] }) },
+      STRATEGIC,
+    ),
+    ONLY_ANNOTATION,
+  ],
+  ['scales a ReplicaSet', patch(SET_IN('team'), { ...retry, spec: { replicas: 9 } }), ONLY_ANNOTATION],
+  ['suspends a Job', patch(`${BATCH}/team/jobs/x`, { ...retry, spec: { suspend: true } }), ONLY_ANNOTATION],
+  ...['kube-system', RELEASE_NAMESPACE, 'legacy'].map((namespace): Attack => [
+    `annotates in ${namespace}`,
+    patch(SET_IN(namespace), retry),
+    `the operator may not change workloads in namespace ${namespace}`,
+  ]),
+  [
+    'adds another annotation',
+    patch(SET_IN('team'), { metadata: { annotations: { ...retry.metadata.annotations, other: 'x' } } }),
+    ONLY_ANNOTATION,
+  ],
+  [
+    'changes another annotation',
+    patch(SET_IN('team'), { metadata: { annotations: { ...retry.metadata.annotations, kept: 'y' } } }),
+    ONLY_ANNOTATION,
+  ],
+  [
+    'removes another annotation',
+    patch(SET_IN('team'), { metadata: { annotations: { ...retry.metadata.annotations, kept: null } } }),
+    ONLY_ANNOTATION,
+  ],
+  [
+    'writes a text that is not a time',
+    patch(SET_IN('team'), { metadata: { annotations: { 'platform.io/retry': 'x'.repeat(99) } } }),
+    ONLY_ANNOTATION,
+  ],
+  [
+    'labels a ReplicaSet',
+    patch(SET_IN('team'), { metadata: { ...retry.metadata, labels: { app: 'other' } } }),
+    ONLY_ANNOTATION,
+  ],
+  [
+    'has a ReplicaSet collected, by an owner that is gone',
+    patch(SET_IN('team'), {
+      metadata: {
+        ...retry.metadata,
+        ownerReferences: [{ apiVersion: 'apps/v1', kind: 'Deployment', name: 'gone', uid: 'gone' }],
+      },
+    }),
+    ONLY_ANNOTATION,
+  ],
+  [
+    'keeps a ReplicaSet from being deleted',
+    patch(SET_IN('team'), { metadata: { ...retry.metadata, finalizers: ['example.com/never'] } }),
+    ONLY_ANNOTATION,
+  ],
+  ['changes a Deployment', patch(`${APPS}/team/deployments/x`, retry), BY_ROLE],
+  ['scales by the subresource', patch(`${SET_IN('team')}/scale`, { spec: { replicas: 9 } }), BY_ROLE],
+  ['reads a Secret', { method: 'GET', path: '/api/v1/namespaces/team/secrets/x' }, BY_ROLE],
+  [
+    'changes its policy',
+    patch(`${ADMISSION}/validatingadmissionpolicies/agent-compliance-operator-rights`, {
+      spec: { failurePolicy: 'Ignore' },
+    }),
+    BY_ROLE,
+  ],
+  [
+    'removes its binding',
+    {
+      method: 'DELETE',
+      path: `${ADMISSION}/validatingadmissionpolicybindings/agent-compliance-operator-rights`,
+    },
+    BY_ROLE,
+  ],
+  [
+    'has a token of another ServiceAccount made',
+    {
+      method: 'POST',
+      path: `/api/v1/namespaces/${RELEASE_NAMESPACE}/serviceaccounts/agent-compliance-webhook/token`,
+      body: { spec: {} },
+    },
+    BY_ROLE,
+  ],
+];
+
+const WEBHOOK_MAY: Row[] = [
+  ['trusts an authority', configure({ ...bundle, value: Buffer.from('x').toString('base64') })],
+  ['trusts none', configure(bundle)],
+  [
+    'reads its certificates',
+    { method: 'GET', path: `/api/v1/namespaces/${RELEASE_NAMESPACE}/secrets/agent-compliance-webhook-tls` },
+  ],
+];
+
+const POD_RULE = { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['pods'] };
+const WEBHOOK_MAY_NOT: Attack[] = [
+  [
+    'asks about Secrets too',
+    change('/webhooks/0/rules/-', { ...POD_RULE, resources: ['secrets'] }),
+    ONLY_BUNDLE,
+  ],
+  ['asks about updates too', change('/webhooks/0/rules/0/operations/-', 'UPDATE'), ONLY_BUNDLE],
+  ['asks in every namespace', change('/webhooks/0/namespaceSelector', {}, 'replace'), ONLY_BUNDLE],
+  ['asks about every pod', change('/webhooks/0/matchConditions', [], 'replace'), ONLY_BUNDLE],
+  ['stops the cluster', change('/webhooks/0/failurePolicy', 'Fail', 'replace'), ONLY_BUNDLE],
+  ['selects objects', change('/webhooks/0/objectSelector', { matchLabels: { a: 'b' } }), ONLY_BUNDLE],
+  [
+    'sends reviews to another port',
+    change('/webhooks/0/clientConfig/service/port', 444, 'replace'),
+    ONLY_BUNDLE,
+  ],
+  [
+    'sends reviews to another Service',
+    change('/webhooks/0/clientConfig/service/name', 'other', 'replace'),
+    ONLY_BUNDLE,
+  ],
+  [
+    'sends reviews out of the cluster',
+    change('/webhooks/0/clientConfig', { url: 'https://example.com/x' }, 'replace'),
+    ONLY_BUNDLE,
+  ],
+  [
+    'adds a second webhook',
+    configure(
+      { op: 'copy', from: '/webhooks/0', path: '/webhooks/1' },
+      { op: 'replace', path: '/webhooks/1/name', value: 'b.platform.io' },
+    ),
+    ONLY_BUNDLE,
+  ],
+  ['removes the webhook', configure({ op: 'remove', path: '/webhooks/0' }), ONLY_BUNDLE],
+  ['renames the webhook', change('/webhooks/0/name', 'other.platform.io', 'replace'), ONLY_BUNDLE],
+  ['labels its configuration', change('/metadata/labels/x', 'y'), ONLY_BUNDLE],
+  ['annotates its configuration', change('/metadata/annotations', { x: 'y' }), ONLY_BUNDLE],
+  [
+    'has its configuration collected',
+    change('/metadata/ownerReferences', [{ apiVersion: 'v1', kind: 'Namespace', name: 'gone', uid: 'gone' }]),
+    ONLY_BUNDLE,
+  ],
+  ['deletes its configuration', { method: 'DELETE', path: CONFIGURATION }, BY_ROLE],
+  [
+    'makes another configuration',
+    { method: 'POST', path: dirname(CONFIGURATION), body: { metadata: { name: 'x' } } },
+    BY_ROLE,
+  ],
+  [
+    'changes the guard',
+    patch(`${ADMISSION}/validatingadmissionpolicies/agent-compliance-guard`, { spec: { validations: [] } }),
+    BY_ROLE,
+  ],
+  [
+    'changes its own policy',
+    patch(`${ADMISSION}/validatingadmissionpolicies/agent-compliance-webhook-rights`, {
+      spec: { failurePolicy: 'Ignore' },
+    }),
+    BY_ROLE,
+  ],
+  [
+    'reads the admin key',
+    { method: 'GET', path: `/api/v1/namespaces/${RELEASE_NAMESPACE}/secrets/agent-compliance-admin` },
+    BY_ROLE,
+  ],
+  ['reads pods', { method: 'GET', path: '/api/v1/namespaces/team/pods' }, BY_ROLE],
+  ['wakes a ReplicaSet', patch(SET_IN('team'), retry), BY_ROLE],
+];
+
+const OBSERVATIONS = '/apis/platform.io/v1/namespaces';
+const CONTROL_PLANE_MAY: Row[] = [
+  ['reads a pod of any namespace', { method: 'GET', path: '/api/v1/namespaces/team/pods/x' }],
+  ['lists what is known of agents', { method: 'GET', path: '/apis/platform.io/v1/agentobservations' }],
+  [
+    'writes the status of any agent',
+    patch(`${OBSERVATIONS}/team/agentobservations/x/status`, { status: { phase: 'Healthy' } }),
+  ],
+];
+const CONTROL_PLANE_MAY_NOT: Attack[] = [
+  ['lists pods', { method: 'GET', path: '/api/v1/pods' }, BY_ROLE],
+  [
+    'makes an agent in a namespace of a team',
+    {
+      method: 'POST',
+      path: `${OBSERVATIONS}/team/agentobservations`,
+      body: { metadata: { name: 'y' }, spec: { source: 'remote' } },
+    },
+    BY_ROLE,
+  ],
+  [
+    'deletes an agent of a team',
+    { method: 'DELETE', path: `${OBSERVATIONS}/team/agentobservations/x` },
+    BY_ROLE,
+  ],
+  [
+    'changes what an agent is',
+    patch(`${OBSERVATIONS}/team/agentobservations/x`, { metadata: { labels: { a: 'b' } } }),
+    BY_ROLE,
+  ],
+  [
+    'reads a Secret',
+    { method: 'GET', path: `/api/v1/namespaces/${RELEASE_NAMESPACE}/secrets/agent-compliance-webhook-tls` },
+    BY_ROLE,
+  ],
+  ['wakes a ReplicaSet', patch(SET_IN('team'), retry), BY_ROLE],
+  ['changes the webhook', configure(bundle), BY_ROLE],
+];
+
+/** As the restricted profile of the canary's namespace requires it. */
+const POD = {
+  metadata: { name: 'x' },
+  spec: {
+    securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+    containers: [
+      {
+        ...container('agent'),
+        securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
+      },
+    ],
+  },
+};
+const CANARY_MAY: Row[] = [
+  [
+    'tries a pod in its namespace',
+    { method: 'POST', path: '/api/v1/namespaces/platform-canary/pods', body: POD },
+  ],
+];
+const CANARY_MAY_NOT: Attack[] = [
+  [
+    'makes a pod',
+    { method: 'POST', path: '/api/v1/namespaces/platform-canary/pods', body: POD, query: {} },
+    'only dry-run pods are allowed in this namespace',
+  ],
+  ['tries a pod elsewhere', { method: 'POST', path: '/api/v1/namespaces/team/pods', body: POD }, BY_ROLE],
+];
+
+const PARTS = {
+  operator: { may: OPERATOR_MAY, mayNot: OPERATOR_MAY_NOT },
+  webhook: { may: WEBHOOK_MAY, mayNot: WEBHOOK_MAY_NOT },
+  'control-plane': { may: CONTROL_PLANE_MAY, mayNot: CONTROL_PLANE_MAY_NOT },
+  canary: { may: CANARY_MAY, mayNot: CANARY_MAY_NOT },
+};
+
+(whyNoControlPlane() ? describe.skip : describe)('a stolen token', () => {
+  let control: ControlPlane;
+  const clients = new Map<string, KubeClient>();
+
+  const kubectl = (args: readonly string[], input = '') =>
+    run([clusterBinary('kubectl'), '--kubeconfig', control.kubeconfig, ...args], { input });
+  async function apply(...items: readonly unknown[]): Promise<void> {
+    const list = JSON.stringify({ apiVersion: 'v1', kind: 'List', items });
+    const { code, stderr } = await kubectl(['apply', '-f', '-'], list);
+    if (code !== 0) throw new Error(stderr);
+  }
+  /** As a dry run, which goes through the same roles and policies. */
+  function ask(part: string, request: KubeRequest): Promise<KubeAnswer<unknown>> {
+    const client = clients.get(part);
+    if (!client) throw new Error(`no token of ${part}`);
+    const query = request.method === 'GET' ? {} : { dryRun: 'All' };
+    return client.send({ query, ...request });
+  }
+
+  beforeAll(async () => {
+    control = await startControlPlane();
+    const account = (namespace: string) => ({
+      apiVersion: 'v1',
+      kind: 'ServiceAccount',
+      metadata: { name: 'default', namespace },
+    });
+    const made = [RELEASE_NAMESPACE, 'platform-remote', 'platform-canary', 'team', 'legacy'];
+    await apply(
+      ...made.map((name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })),
+      ...made.map(account),
+    );
+    const objects = (await render('webhook.excludedNamespaces={legacy}')).filter(
+      ({ kind }) => !WITHOUT.includes(kind),
+    );
+    await apply(...objects.filter(({ kind }) => kind === 'CustomResourceDefinition'));
+    await kubectl(['wait', '--for=condition=Established', 'crd', '--all', '--timeout=60s']);
+    await apply(...objects.filter(({ kind }) => kind !== 'CustomResourceDefinition'));
+    await apply(
+      ...['team', 'kube-system', RELEASE_NAMESPACE, 'legacy'].flatMap((namespace) => workloads(namespace)),
+      {
+        apiVersion: 'platform.io/v1',
+        kind: 'AgentObservation',
+        metadata: { name: 'x', namespace: 'team' },
+        spec: { source: 'remote' },
+      },
+      { apiVersion: 'v1', kind: 'Pod', ...POD, metadata: { name: 'x', namespace: 'team' } },
+    );
+    for (const part of Object.keys(PARTS)) {
+      const name = `agent-compliance-${part}`;
+      const { stdout } = await kubectl(['create', 'token', name, '-n', RELEASE_NAMESPACE, '--duration=1h']);
+      const path = join(dirname(control.kubeconfig), `${part}.kubeconfig`);
+      await writeFile(path, tokenKubeconfig(control.kubeconfig, { token: stdout.trim() }));
+      clients.set(part, createKubeClient({ access: loadClusterAccess(path), part: 'test' }));
+    }
+    // A policy is in force about a second after it was made; by then the roles are known too.
+    const last: [string, KubeRequest][] = [
+      ['operator', patch(SET_IN('kube-system'), retry)],
+      ['webhook', configure({ op: 'remove', path: '/webhooks/0' })],
+    ];
+    for (const [part, request] of last)
+      for (const end = performance.now() + 120_000; (await ask(part, request)).ok;) {
+        if (performance.now() > end) throw new Error(`the policy of the ${part} is not in force`);
+        await sleep(100);
+      }
+  });
+  afterAll(async () => {
+    for (const client of clients.values()) await client.close();
+    await control?.close();
+  });
+
+  describe.each(Object.entries(PARTS))('of the %s', (part, { may, mayNot }) => {
+    test.each(may)('%s', async (_what, request) => {
+      const answer = await ask(part, request);
+      expect(answer.ok ? '' : answer.message).toBe('');
+    });
+
+    test.each(mayNot)('never %s', async (_what, request, words) => {
+      const answer = await ask(part, request);
+      expect(answer).toMatchObject({ ok: false, status: 403 });
+      expect(answer.ok ? '' : answer.message).toContain(words);
+    });
+  });
+
+  test('the policies hold nobody else back', async () => {
+    const admin = await kubectl([
+      'annotate',
+      'replicaset',
+      'x',
+      '-n',
+      'kube-system',
+      'a=b',
+      '--dry-run=server',
+    ]);
+    expect(admin).toMatchObject({ code: 0 });
+    const label = ['label', 'mutatingwebhookconfiguration', 'agent-compliance', 'a=b', '--dry-run=server'];
+    expect(await kubectl(label)).toMatchObject({ code: 0 });
+  });
+});
+
+function workloads(namespace: string): object[] {
+  const metadata = { name: 'x', namespace, annotations: { kept: 'x' } };
+  const selector = { matchLabels: { app: 'x' } };
+  const pods = { metadata: { labels: { app: 'x' } }, spec: { containers: [container('agent')] } };
+  const apps = (kind: string, spec: object = {}) => ({
+    apiVersion: 'apps/v1',
+    kind,
+    metadata,
+    spec: { selector, template: pods, ...spec },
+  });
+  return [
+    apps('Deployment'),
+    apps('ReplicaSet'),
+    apps('StatefulSet', { serviceName: 'x' }),
+    apps('DaemonSet'),
+    {
+      apiVersion: 'batch/v1',
+      kind: 'Job',
+      metadata,
+      spec: { template: { spec: { ...pods.spec, restartPolicy: 'Never' } } },
+    },
+  ];
+}

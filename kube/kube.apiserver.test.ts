@@ -1,0 +1,417 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { parse } from 'yaml';
+import type { AgentObservation, InstanceStatus, ObservationStatus } from '../core/observation/observation.ts';
+import { startControlPlane, whyNoControlPlane, type ControlPlane } from '../e2e/cluster/control.ts';
+import { systemClock } from '../runtime/clock.ts';
+import { silentLogger } from '../runtime/logger.ts';
+import { withinLimit } from '../testing/real-time.ts';
+import { startTcpRelay, type TcpRelay } from '../testing/tcp-relay.ts';
+import { createKubeClient, type KubeClient } from './client.ts';
+import { loadClusterAccess, type ClusterAccess } from './cluster-access.ts';
+import { createEventRecorder, EVENTS } from './events.ts';
+import { createInformer, type Informer } from './informer.ts';
+import { createLeaderElection } from './lease.ts';
+import { createObject, deleteObject, expectOk, getObject, listObjects } from './objects.ts';
+import {
+  AGENT_OBSERVATIONS,
+  collectionPath,
+  LEASES,
+  objectPath,
+  PODS,
+  SERVICES,
+  type Resource,
+} from './resources.ts';
+import { applyObject } from './server-side-apply.ts';
+import { createStatusWriter } from './status-writer.ts';
+import { reviewToken } from './token-review.ts';
+import type { Pod, Service } from './types.ts';
+
+(whyNoControlPlane() ? describe.skip : describe)('on a real API server', () => {
+  let control: ControlPlane;
+  let access: ClusterAccess;
+  let client: KubeClient;
+  let namespace = '';
+  let count = 0;
+
+  beforeAll(async () => {
+    control = await startControlPlane({ controllers: true });
+    access = loadClusterAccess(control.kubeconfig);
+    client = createKubeClient({ access, part: 'test' });
+    const crd: unknown = parse(
+      readFileSync(join(import.meta.dirname, '../crds/agentobservations.yaml'), 'utf8'),
+    );
+    const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+    expectOk(await client.send({ method: 'POST', path, body: crd }));
+    const listed = { method: 'GET' as const, path: collectionPath(AGENT_OBSERVATIONS) };
+    await until(async () => (await client.send(listed)).ok);
+  }, 300_000);
+  afterAll(async () => {
+    await client.close();
+    await control.close();
+  });
+  beforeEach(async () => {
+    namespace = `test-${(count += 1)}`;
+    expectOk(
+      await client.send({
+        method: 'POST',
+        path: '/api/v1/namespaces',
+        body: { metadata: { name: namespace } },
+      }),
+    );
+    const account = `/api/v1/namespaces/${namespace}/serviceaccounts/default`;
+    await until(async () => (await client.send({ method: 'GET', path: account })).ok);
+  });
+
+  async function until(look: () => Promise<boolean> | boolean): Promise<void> {
+    const end = performance.now() + 120_000;
+    while (!(await look())) {
+      if (performance.now() > end) throw new Error('not in two minutes');
+      await delay(20);
+    }
+  }
+
+  const service = (name: string): Service => ({
+    metadata: { name, namespace },
+    spec: { ports: [{ port: 80 }] },
+  });
+
+  describe('an informer behind a bad network', () => {
+    let relay: TcpRelay;
+    let distant: KubeClient;
+    let informer: Informer<Service>;
+    let changes: string[];
+
+    beforeEach(async () => {
+      const { hostname, port } = new URL(access.server);
+      relay = await startTcpRelay({ host: hostname, port: Number(port) });
+      distant = createKubeClient({
+        access: { ...access, server: `https://127.0.0.1:${relay.port}` },
+        part: 'test',
+      });
+      changes = [];
+      for (const name of ['a', 'b', 'c']) await createObject(client, SERVICES, service(name));
+      informer = createInformer({
+        client: distant,
+        resource: SERVICES,
+        selection: { namespace, pageSize: 2 },
+        logger: silentLogger,
+        clock: systemClock,
+        timing: {
+          watchMs: 500,
+          openMs: 700,
+          lateMs: 200,
+          freshMs: 2_500,
+          backoff: { baseMs: 50, maxMs: 200 },
+        },
+        onChange: (change) => changes.push(`${change.type} ${change.object.metadata.name}`),
+      });
+      informer.start();
+      await informer.synced();
+    });
+
+    async function end(): Promise<void> {
+      await informer.close();
+      await distant.close();
+      await relay.close();
+    }
+
+    test('lists in pages and follows', async () => {
+      expect(changes).toEqual(['added a', 'added b', 'added c']);
+      await createObject(client, SERVICES, service('d'));
+      await deleteObject(client, SERVICES, { namespace, name: 'a' });
+      await until(() => changes.length === 5);
+      expect(changes.slice(3)).toEqual(['added d', 'deleted a']);
+      await end();
+    });
+
+    test('misses nothing over cut connections', async () => {
+      for (let round = 0; round < 5; round += 1) {
+        relay.cut();
+        await createObject(client, SERVICES, service(`r${round}`));
+        await delay(round * 30);
+      }
+      await until(() => changes.length === 8);
+      expect(changes.slice(3)).toEqual([0, 1, 2, 3, 4].map((round) => `added r${round}`));
+      await end();
+    });
+
+    test('notices a network that swallows everything, is not fresh meanwhile, and catches up', async () => {
+      relay.hang();
+      await createObject(client, SERVICES, service('d'));
+      await deleteObject(client, SERVICES, { namespace, name: 'b' });
+      await until(() => !informer.isFresh());
+      expect(changes).toHaveLength(3);
+      relay.heal();
+      relay.cut();
+      await until(() => changes.length === 5);
+      expect(changes.slice(3).sort()).toEqual(['added d', 'deleted b']);
+      await until(() => informer.isFresh());
+      await end();
+    });
+  });
+
+  describe('the status of an AgentObservation', () => {
+    const instance = (name: string): InstanceStatus => ({
+      name,
+      startedAt: '2026-11-21T00:00:00Z',
+      seq: 1,
+      phase: 'Healthy',
+      score: 100,
+      lastHeartbeat: '2026-11-21T00:00:00Z',
+      intervalSeconds: 30,
+      tokensToday: 1,
+      costTodayUsd: 0,
+      day: '2026-11-21',
+      violations: 0,
+      criticalIssues: 0,
+      deniedInWindow: 0,
+    });
+    const add =
+      (name: string) =>
+      (current: AgentObservation): ObservationStatus => {
+        const instances = [...(current.status?.instances ?? []), instance(name)];
+        return { ...(current.status ?? { phase: 'Pending' }), instances, tokens: instances.length };
+      };
+    const writerOf = (of: KubeClient) =>
+      createStatusWriter<ObservationStatus, AgentObservation>({
+        client: of,
+        resource: AGENT_OBSERVATIONS,
+        fieldManager: 'platform-control-plane',
+      });
+    const make = () =>
+      createObject(client, AGENT_OBSERVATIONS, {
+        apiVersion: 'platform.io/v1',
+        kind: 'AgentObservation',
+        metadata: { name: 'x', namespace },
+        spec: { source: 'remote' },
+      } satisfies AgentObservation);
+    const key = () => ({ namespace, name: 'x' });
+
+    test('keeps all of fifty instances that eight processes report at once, beside conditions that another applies', async () => {
+      await make();
+      const clients = Array.from({ length: 8 }, (_, index) =>
+        createKubeClient({ access, part: `test-${index}` }),
+      );
+      const condition = {
+        type: 'Injected',
+        status: 'True',
+        reason: 'SidecarPresent',
+        message: 'm',
+        lastTransitionTime: '2026-11-21T00:00:00Z',
+      };
+      const applies = Array.from({ length: 10 }, async (_, index) => {
+        await delay(index * 20);
+        const object = { metadata: key(), status: { conditions: [condition] } };
+        const options = { fieldManager: 'platform-operator', subresource: 'status' as const };
+        return applyObject(client, AGENT_OBSERVATIONS, object, options);
+      });
+      await Promise.all(
+        clients.map(async (each, writer) => {
+          const statusWriter = writerOf(each);
+          for (let index = writer; index < 50; index += 8)
+            await statusWriter.write(key(), add(`pod-${index}`));
+        }),
+      );
+      expect((await Promise.all(applies)).map((answer) => answer.ok)).toEqual(Array(10).fill(true));
+      const status = (await getObject(client, AGENT_OBSERVATIONS, key()))?.status;
+      const names = status?.instances?.map((each) => each.name).sort();
+      expect(names).toEqual(Array.from({ length: 50 }, (_, index) => `pod-${index}`).sort());
+      expect(status?.tokens).toBe(50);
+      expect(status?.conditions).toEqual([condition]);
+      await Promise.all(clients.map((each) => each.close()));
+    }, 300_000);
+
+    test('is not written when nothing changes, and says so', async () => {
+      await make();
+      const writer = writerOf(client);
+      expect(await writer.write(key(), add('pod'))).toMatchObject({ outcome: 'written' });
+      const before = await getObject(client, AGENT_OBSERVATIONS, key());
+      expect(await writer.write(key(), (current) => current.status ?? null)).toEqual({
+        outcome: 'unchanged',
+        object: before,
+      });
+      expect(await writer.write({ namespace, name: 'y' }, add('pod'))).toEqual({ outcome: 'missing' });
+    });
+
+    test('is refused with the reason when it is not what the definition allows', async () => {
+      await make();
+      const bad = () => ({ phase: 'Pending' as const, score: 101 });
+      await expect(writerOf(client).write(key(), bad)).rejects.toMatchObject({
+        status: 422,
+        message: expect.stringContaining('status.score'),
+      });
+    });
+  });
+
+  describe('a server-side apply', () => {
+    const object = (ports: object[]) => ({ metadata: { name: 'x', namespace }, spec: { ports } });
+    const apply = (fieldManager: string, port: number, force = false) =>
+      applyObject(client, SERVICES, object([{ port: 80, targetPort: port }]), { fieldManager, force });
+
+    test('makes what is missing, leaves what is owned by another, and takes it by force', async () => {
+      expect(await apply('one', 1)).toMatchObject({ ok: true, status: 201 });
+      expect(await apply('one', 2)).toMatchObject({ ok: true, status: 200 });
+      expect(await apply('two', 3)).toMatchObject({ ok: false, status: 409, reason: 'Conflict' });
+      expect(await apply('two', 3, true)).toMatchObject({ body: { spec: { ports: [{ targetPort: 3 }] } } });
+    });
+  });
+
+  test('a lease is handed over at once on release', async () => {
+    const leading: string[] = [];
+    const candidate = (identity: string) =>
+      createLeaderElection({
+        client,
+        lease: { namespace, name: 'lead' },
+        identity,
+        logger: silentLogger,
+        clock: systemClock,
+        lead: async (signal) => {
+          leading.push(identity);
+          await delay(60_000, undefined, { signal }).catch(() => undefined);
+        },
+      });
+    const [first, second] = [candidate('first'), candidate('second')];
+    first.start();
+    await until(() => first.isLeader());
+    second.start();
+    await first.close();
+    const hasLead = withinLimit('hand-over by a leader that stops');
+    await until(() => second.isLeader());
+    hasLead();
+    expect(leading).toEqual(['first', 'second']);
+    expect((await getObject(client, LEASES, { namespace, name: 'lead' }))?.spec).toMatchObject({
+      holderIdentity: 'second',
+      leaseDurationSeconds: 15,
+      leaseTransitions: 1,
+    });
+    await second.close();
+  }, 300_000);
+
+  test('an event is stored once and counted when it repeats', async () => {
+    const options = {
+      controller: 'platform.io/test',
+      instance: 'i',
+      clock: systemClock,
+      logger: silentLogger,
+    };
+    const events = createEventRecorder({ client, ...options });
+    const regarding = { apiVersion: 'v1', kind: 'Service', name: 'x', namespace };
+    for (let index = 0; index < 3; index += 1)
+      events.record({
+        regarding,
+        type: 'Warning',
+        reason: 'Tested',
+        action: 'Test',
+        note: 'n'.repeat(2_000),
+      });
+    await events.flush();
+    interface Stored {
+      note: string;
+      series?: { count: number };
+    }
+    const stored: Resource<Stored> = {
+      group: 'events.k8s.io',
+      version: 'v1',
+      plural: 'events',
+      kind: 'Event',
+    };
+    const { items } = await listObjects(client, stored, { namespace });
+    expect(items.map(({ note, series }) => [note.length, series?.count])).toEqual([[1_024, 3]]);
+  });
+
+  test('occurrences of a series are counted in one event, each of them once, whoever saw them', async () => {
+    const options = { controller: 'platform.io/test', clock: systemClock, logger: silentLogger };
+    const replicas = ['a', 'b'].map((instance) => createEventRecorder({ client, instance, ...options }));
+    const regarding = { apiVersion: 'v1', kind: 'Service', name: 'counted', namespace, uid: 'u' };
+    const about = { regarding, type: 'Normal', action: 'Test', note: 'it happened' } as const;
+    for (const version of [1, 2, 3, 4])
+      for (const replica of replicas)
+        replica.record({ ...about, reason: 'Counted', series: 'it', occurrence: `u/${version}` });
+    await Promise.all(replicas.map((replica) => replica.flush()));
+    const { items } = await listObjects(client, EVENTS, { namespace, fieldSelector: 'reason=Counted' });
+    expect(items.map(({ series }) => series?.count)).toEqual([4]);
+  });
+
+  describe('a token review', () => {
+    const audience = 'platform.io';
+    const spec = { containers: [{ name: 'agent', image: 'agent' }] };
+
+    async function tokenFor(pod: Pod | null, audiences = [audience]): Promise<string> {
+      const boundObjectRef = pod && {
+        apiVersion: 'v1',
+        kind: 'Pod',
+        name: pod.metadata.name,
+        uid: pod.metadata.uid,
+      };
+      const path = `/api/v1/namespaces/${namespace}/serviceaccounts/default/token`;
+      const body = { spec: { audiences, ...(boundObjectRef ? { boundObjectRef } : {}) } };
+      const answer = await client.send<{ status: { token: string } }>({ method: 'POST', path, body });
+      return expectOk(answer).status.token;
+    }
+
+    test("knows the pod of a pod's token, until the pod is gone", async () => {
+      const made = await createObject(client, PODS, { metadata: { name: 'agent-1', namespace }, spec });
+      const pod = made.outcome === 'created' ? made.object : null;
+      const token = await tokenFor(pod);
+      expect(await reviewToken(client, { token, audience })).toEqual({
+        kind: 'pod',
+        namespace,
+        serviceAccount: 'default',
+        podName: 'agent-1',
+        podUid: pod?.metadata.uid,
+      });
+      await deleteObject(client, PODS, { namespace, name: 'agent-1' });
+      // The API server itself remembers for ten seconds that a token was good.
+      await until(async () => (await reviewToken(client, { token, audience })).kind === 'rejected');
+    }, 300_000);
+
+    test('tells a token that anybody with the right may have made', async () => {
+      expect(await reviewToken(client, { token: await tokenFor(null), audience })).toEqual({
+        kind: 'unbound',
+        username: `system:serviceaccount:${namespace}:default`,
+      });
+    });
+
+    test.each<[string, () => Promise<string>, string]>([
+      ['for the API server itself', () => tokenFor(null, ['https://kubernetes.default.svc']), 'audience'],
+      ['of somebody else', () => Promise.resolve('eyJhbGciOiJSUzI1NiJ9.e30.c2ln'), 'invalid bearer token'],
+      ['that is none', () => Promise.resolve('x'), 'invalid bearer token'],
+    ])('rejects a token %s', async (_, make, reason) => {
+      const token = await make();
+      const verdict = await reviewToken(client, { token, audience });
+      expect(verdict).toEqual({ kind: 'rejected', reason: expect.stringContaining(reason) });
+    });
+  });
+
+  test('a missing right is told with its reason', async () => {
+    const path = `/api/v1/namespaces/${namespace}/serviceaccounts/default/token`;
+    const { status } = expectOk(
+      await client.send<{ status: { token: string } }>({ method: 'POST', path, body: { spec: {} } }),
+    );
+    const weak = createKubeClient({
+      access: {
+        ...access,
+        credentials: async () => {
+          const { tls } = await access.credentials();
+          const { cert: _cert, key: _key, ...server } = tls;
+          return { headers: { authorization: `Bearer ${status.token}` }, tls: server };
+        },
+      },
+      part: 'weak',
+    });
+    expect(
+      await weak.send({ method: 'GET', path: objectPath(PODS, { namespace, name: 'x' }) }),
+    ).toMatchObject({
+      ok: false,
+      status: 403,
+      reason: 'Forbidden',
+    });
+    expect(await reviewToken(weak, { token: 'x', audience: 'platform.io' })).toMatchObject({
+      kind: 'unavailable',
+    });
+    await weak.close();
+  });
+});

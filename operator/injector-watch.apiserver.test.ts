@@ -1,0 +1,313 @@
+// The chart's guard and canary on a real API server with its controllers, the real webhook and the real operator.
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { whyNoControlPlane } from '../e2e/cluster/control.ts';
+import {
+  apiVersionOf,
+  collectionPath,
+  DAEMON_SETS,
+  DEPLOYMENTS,
+  JOBS,
+  PODS,
+  REPLICA_SETS,
+  STATEFUL_SETS,
+  type Resource,
+} from '../kube/resources.ts';
+import { silentLogger, type Logger } from '../runtime/logger.ts';
+import { rightsOf } from '../testing/api-audit.ts';
+import { CANARY_POLICY, InjectorRig, optedIn, podTemplate } from '../testing/injector-rig.ts';
+import { until } from '../testing/operator-rig.ts';
+import { RELEASE_NAMESPACE as SYSTEM } from '../testing/rendered-chart.ts';
+import { TIMING } from '../webhook/certificates/advance.ts';
+import { OPERATOR_PERMISSIONS } from './permissions.ts';
+
+const selector = { matchLabels: { app: 'x' } };
+/** On a node that is not ready too. */
+const everywhere = {
+  ...podTemplate(),
+  spec: { ...podTemplate().spec, tolerations: [{ operator: 'Exists' }] },
+};
+const job = { ...podTemplate(), spec: { ...podTemplate().spec, restartPolicy: 'Never' } };
+const deployment = { selector, template: podTemplate() };
+
+/** A workload `x` of each kind with who makes its pods, and how many. */
+const KINDS: { resource: Resource<unknown>; spec: object; maker: Resource<unknown>; pods: number }[] = [
+  { resource: DEPLOYMENTS, spec: { ...deployment, replicas: 2 }, maker: REPLICA_SETS, pods: 2 },
+  {
+    resource: STATEFUL_SETS,
+    spec: { serviceName: 'x', selector, template: podTemplate() },
+    maker: STATEFUL_SETS,
+    pods: 1,
+  },
+  { resource: DAEMON_SETS, spec: { selector, template: everywhere }, maker: DAEMON_SETS, pods: 1 },
+  { resource: JOBS, spec: { template: job }, maker: JOBS, pods: 1 },
+];
+
+const create = (rig: InjectorRig, resource: Resource<unknown>, spec: object, namespace: string) =>
+  rig.post(collectionPath(resource, namespace), {
+    ...{ apiVersion: apiVersionOf(resource), kind: resource.kind, metadata: { name: 'x' }, spec },
+  });
+
+async function annotationsOf(rig: InjectorRig, maker: Resource<unknown>, namespace: string) {
+  const [found] = (await rig.list(maker, namespace)) as { metadata: { annotations?: object } }[];
+  return found?.metadata.annotations ?? {};
+}
+
+const havePods = (rig: InjectorRig, namespace: string, count: number) =>
+  until(`the pods in ${namespace}`, async () => (await rig.list(PODS, namespace)).length === count);
+
+async function restartOperator(rig: InjectorRig): Promise<void> {
+  await rig.stopOperator();
+  await rig.startOperator();
+}
+
+/** Through a restart of the operator and the checks after it, and a change of the policy that the API server checks anew. */
+async function expectConditionToStay(rig: InjectorRig): Promise<void> {
+  const checkedPolicy = async (after = 0) => {
+    await until('the check of its expressions', async () => {
+      const { metadata, status } = await rig.policy();
+      return metadata.generation > after && status.observedGeneration === metadata.generation;
+    });
+    return rig.policy();
+  };
+  const before = await checkedPolicy();
+  await restartOperator(rig);
+  await rig.checked('passed', 3);
+  expect((await rig.policy()).metadata.resourceVersion).toBe(before.metadata.resourceVersion);
+  await rig.patchPolicy({ validations: [{ expression: 'request.dryRun', reason: 'Invalid' }] });
+  const after = await checkedPolicy(before.metadata.generation);
+  expect(after.status.conditions).toEqual(before.status.conditions);
+  await rig.patchPolicy({ validations: before.spec.validations });
+}
+
+async function findsThatItIsAway(rig: InjectorRig): Promise<void> {
+  await rig.startInjector();
+  await rig.startOperator();
+  await rig.checked('passed');
+  expect(await rig.metric('platform_operator_canary_passing')).toBe(1);
+  expect(await rig.metric('platform_operator_canary_checks_total{outcome="differs"}')).toBeNull();
+  const isPassing = ['wait', '--for=condition=CanaryPassing', '--timeout=120s'];
+  await rig.kubectl([...isPassing, `validatingadmissionpolicy/${CANARY_POLICY}`]);
+  expect(await rig.condition()).toMatchObject({ status: 'True', reason: 'Passed' });
+  await expectConditionToStay(rig);
+  const passedSince = (await rig.condition())?.lastTransitionTime ?? '';
+  await rig.stopInjector();
+  await rig.checked('no-answer');
+  expect(await rig.metric('platform_operator_canary_passing')).toBe(0);
+  // Not its readiness: a restart of the operator heals no injector.
+  expect(await rig.readiness()).toBe(200);
+  // A finding is reported when it has lasted for half a minute.
+  rig.skip(30_000);
+  expect(await rig.firstTold('CanaryFailed', SYSTEM)).toMatchObject({
+    regarding: { kind: 'Deployment', name: 'agent-compliance-webhook' },
+    type: 'Warning',
+    note: expect.stringContaining('the injector did not answer'),
+  });
+  const failed = await rig.condition();
+  expect(failed).toMatchObject({
+    status: 'False',
+    reason: 'NoAnswer',
+    message: expect.stringContaining('the injector did not answer'),
+  });
+  expect(Date.parse(failed?.lastTransitionTime ?? '')).toBeGreaterThan(Date.parse(passedSince));
+  // The next leader reads what this one said.
+  await restartOperator(rig);
+  await rig.checked('no-answer');
+  await rig.startInjector();
+  await rig.checked('passed');
+  await rig.firstTold('CanaryPassed', SYSTEM);
+  expect(await rig.condition()).toMatchObject({ status: 'True', reason: 'Passed' });
+  expect(await rig.list(PODS, 'platform-canary')).toEqual([]);
+}
+
+async function trustsUntilTheCanaryPassed(rig: InjectorRig): Promise<void> {
+  const steps: string[] = [];
+  const logger: Logger = {
+    ...silentLogger,
+    info: (_message, fields) => steps.push(...((fields?.['steps'] as string[] | undefined) ?? [])),
+  };
+  const retired = () => steps.filter((step) => step === 'retire-previous').length;
+  // Every authority is old as soon as it is made.
+  const timing = { ...TIMING, authorityDays: 10, authorityRenewDays: 5_000, leafDays: 5, leafRenewDays: 1 };
+  const options = { timing: { ...timing, settleMs: 1_000 }, everyMs: 50, logger };
+  await rig.startInjector({ CANARY_POLICY }, options);
+  await until('a new authority', () => steps.includes('promote-next'));
+  // What settles in a second waits, though pods are injected by the new certificate.
+  for (const end = performance.now() + 3_000; performance.now() < end;) {
+    expect(await rig.refused(optedIn('while-it-waits'))).toBeNull();
+    expect(retired()).toBe(0);
+  }
+  await rig.startOperator();
+  await until('three whole exchanges', () => retired() >= 3);
+  expect(await rig.refused(optedIn('after'))).toBeNull();
+  expect(await rig.metric('platform_operator_canary_checks_total{outcome="no-answer"}')).toBeNull();
+  expect(await rig.metric('platform_operator_canary_checks_total{outcome="differs"}')).toBeNull();
+}
+
+async function createsNothing(rig: InjectorRig, namespace: string): Promise<void> {
+  const as = ['--as', `system:serviceaccount:${SYSTEM}:agent-compliance-canary`];
+  const plain = JSON.stringify({
+    ...{ apiVersion: 'v1', kind: 'Pod' },
+    ...optedIn('real', {}),
+    spec: { ...podTemplate().spec, securityContext: {} },
+  });
+  const attempt = (...args: string[]) =>
+    rig.kubectl([...as, 'create', '-f', '-', ...args], plain).then(
+      () => 'created',
+      (error: unknown) => String(error),
+    );
+  expect(await attempt('-n', namespace, '--dry-run=server')).toContain('cannot create resource "pods"');
+  expect(await attempt('-n', 'platform-canary')).toMatch(/only dry-run pods are allowed|PodSecurity/);
+  // An administrator neither.
+  const enforce = (level: string | null) =>
+    rig.patch('/api/v1/namespaces/platform-canary', {
+      metadata: { labels: { 'pod-security.kubernetes.io/enforce': level } },
+    });
+  await enforce(null);
+  try {
+    const refusal = 'only dry-run pods are allowed in this namespace';
+    // Pod Security follows the labels of namespaces at its own pace.
+    await until('the other refusal', async () => (await attempt('-n', 'platform-canary')).includes(refusal));
+    expect(await attempt('-n', 'platform-canary', '--dry-run=server')).toBe('created');
+  } finally {
+    await enforce('restricted');
+  }
+}
+
+async function wakesEveryKind(rig: InjectorRig, namespace: string): Promise<void> {
+  await rig.startOperator();
+  const connect = await rig.prepareInjector();
+  // Each in a namespace of its own: they share their labels.
+  const homes = await Promise.all(
+    KINDS.map(async (each) => {
+      const home = await rig.namespace(`${namespace}-${each.resource.kind.toLowerCase()}`);
+      return { ...each, kind: each.resource.kind, home };
+    }),
+  );
+  await Promise.all(homes.map(({ resource, spec, home }) => create(rig, resource, spec, home)));
+  for (const { kind, home } of homes)
+    expect(await rig.firstTold('PodsRefused', home)).toMatchObject({
+      regarding: { kind, name: 'x' },
+      type: 'Warning',
+      note: expect.stringContaining('has no platform-sidecar: the injector did not answer'),
+    });
+  // A controller that retried by itself at this moment would not have to be retried by the operator.
+  await rig.suspendControllers();
+  await connect();
+  try {
+    for (const { home, maker, kind } of homes)
+      await until(`the wake of the ${kind}`, async () =>
+        Object.hasOwn(await annotationsOf(rig, maker, home), 'platform.io/retry'),
+      );
+  } finally {
+    rig.resumeControllers();
+  }
+  await Promise.all(homes.map(({ home, pods }) => havePods(rig, home, pods)));
+  expect(await rig.metric('platform_operator_wakes_total')).toBeGreaterThanOrEqual(homes.length);
+  for (const { kind, home } of homes) expect((await rig.firstTold('Retry', home)).regarding.kind).toBe(kind);
+}
+
+async function tellsWhatItCannotHeal(rig: InjectorRig, namespace: string): Promise<void> {
+  await rig.startInjector();
+  await rig.startOperator();
+  const annotations = { 'platform.io/inject': 'true', 'platform.io/agent-port': 'many' };
+  await create(rig, DEPLOYMENTS, { selector, template: podTemplate(annotations) }, namespace);
+  expect(await rig.firstTold('PodsRefused', namespace)).toMatchObject({
+    regarding: { kind: 'Deployment', name: 'x' },
+    note: 'annotation platform.io/agent-port: "many" is not an integer from 1 to 65535',
+  });
+  // Each answer of the injector would be an occasion to wake somebody.
+  const passed = (await rig.metric('platform_operator_canary_checks_total{outcome="passed"}')) ?? 0;
+  await rig.checked('passed', passed + 3);
+  expect(await annotationsOf(rig, REPLICA_SETS, namespace)).not.toHaveProperty(['platform.io/retry']);
+  expect(await rig.told('PodsRefused', namespace)).toHaveLength(1);
+}
+
+const wakes = (rig: InjectorRig) => rig.metric('platform_operator_wakes_total{kind="ReplicaSet"}');
+
+async function wakesByTrial(rig: InjectorRig, namespace: string): Promise<void> {
+  await rig.startOperator({ CANARY_NAMESPACE: '' });
+  const began = performance.now();
+  await create(rig, DEPLOYMENTS, deployment, namespace);
+  await rig.firstTold('PodsRefused', namespace);
+  // The first trial comes after five seconds, whatever the injector does, and the others after twice as long each.
+  await until('a trial', async () => (await wakes(rig)) !== null);
+  const afterMs = performance.now() - began;
+  expect(afterMs).toBeGreaterThan(5_000);
+  expect(await wakes(rig)).toBeLessThanOrEqual(1 + Math.log2((performance.now() - began) / 5_000));
+  await rig.startInjector();
+  await havePods(rig, namespace, 1);
+  expect(await annotationsOf(rig, REPLICA_SETS, namespace)).toHaveProperty(['platform.io/retry']);
+  expect(await rig.metric('platform_operator_canary_passing')).toBeNull();
+}
+
+async function onlyTells(rig: InjectorRig, namespace: string): Promise<void> {
+  await rig.startOperator({ WAKE_CONTROLLERS: 'false' });
+  const connect = await rig.prepareInjector();
+  await create(rig, DEPLOYMENTS, deployment, namespace);
+  await rig.firstTold('PodsRefused', namespace);
+  // While no controller retries by itself, the operator has every occasion to make one retry.
+  await rig.suspendControllers();
+  try {
+    await connect();
+    await rig.checked('passed', 3);
+    expect(await annotationsOf(rig, REPLICA_SETS, namespace)).not.toHaveProperty(['platform.io/retry']);
+  } finally {
+    rig.resumeControllers();
+  }
+  await havePods(rig, namespace, 1);
+  expect(await wakes(rig)).toBeNull();
+  expect(await annotationsOf(rig, REPLICA_SETS, namespace)).not.toHaveProperty(['platform.io/retry']);
+  expect(await rig.metric('platform_operator_canary_passing')).toBe(1);
+}
+
+const TESTS: [name: string, run: (rig: InjectorRig, namespace: string) => Promise<void>][] = [
+  ['the canary passes while the injector works, finds that it is away, and passes again', findsThatItIsAway],
+  ['the canary of an injector with another log level finds another version', finds('other-version', 'debug')],
+  ['the canary of an injector that injects what it should passes', finds('passed')],
+  ['workloads of every kind get their pods when the injector is back', wakesEveryKind],
+  [
+    'a rejection that the injector cannot fix is reported, and no controller is retried',
+    tellsWhatItCannotHeal,
+  ],
+  ['the webhook trusts an old CA until the canary has passed with the new one', trustsUntilTheCanaryPassed],
+  ['without a canary controllers are retried by trial', wakesByTrial],
+  ['with WAKE_CONTROLLERS=false rejections are reported and no controller is retried', onlyTells],
+  ["the canary's account can create no pod but a dry-run one, and nothing elsewhere", createsNothing],
+];
+
+function finds(outcome: string, logLevel?: string) {
+  return async (rig: InjectorRig) => {
+    await rig.startInjector(logLevel === undefined ? {} : { SIDECAR_LOG_LEVEL: logLevel });
+    await rig.startOperator();
+    await rig.checked(outcome);
+  };
+}
+
+(whyNoControlPlane() ? describe.skip : describe)('what the operator does for the injector', () => {
+  let rig: InjectorRig;
+  let namespaces = 0;
+
+  beforeAll(async () => {
+    rig = await InjectorRig.open();
+  });
+  afterEach(() => rig.stop());
+  afterAll(() => rig?.close());
+
+  test.each(TESTS)('%s', async (_name, run) => {
+    await run(rig, await rig.namespace(`team-${(namespaces += 1)}`));
+  });
+
+  test('the operator uses every right of these, is refused none, and makes no pod itself', () => {
+    const of = (part: string) => {
+      const { used, decisions } = rig.audit.of(part);
+      return { used: [...new Set(used)].sort(), decisions: [...new Set(decisions)].sort() };
+    };
+    expect(of('operator').decisions).toEqual(['allow']);
+    const { waking, canary: asking } = OPERATOR_PERMISSIONS;
+    expect(of('operator').used).toEqual(
+      expect.arrayContaining(rightsOf([...waking, ...asking.cluster, ...asking.namespace])),
+    );
+    expect(of('operator').used).not.toContain('create  pods');
+    expect(of('canary')).toEqual({ used: rightsOf(asking.account), decisions: ['allow'] });
+  });
+});

@@ -1,0 +1,49 @@
+import { expect, test } from '@jest/globals';
+import type { BehavioralEvent } from '../../core/behavior/audit-entry.ts';
+import { systemClock } from '../../runtime/clock.ts';
+import { AuditLog } from './audit-log.ts';
+import { MAX_ENTRY_BYTES } from './event-memory.ts';
+
+const MAX_BYTES = 4 * MAX_ENTRY_BYTES;
+const tool = (name: string): BehavioralEvent => ({ type: 'tool', name });
+/** A batch near the 64 KiB that a body may have. */
+const batch = (salt: string): BehavioralEvent[] =>
+  Array.from({ length: 100 }, (_, index) => tool(`${salt}${index}`.padEnd(500, 'x')));
+
+function logWith(entries: number): AuditLog {
+  const audit = new AuditLog({
+    capacity: 1000,
+    clock: systemClock,
+    withQuery: false,
+    chatPath: () => undefined,
+    keepForUsage: () => true,
+    maxEventBytes: MAX_BYTES,
+  });
+  for (let i = 0; i < entries; i += 1) audit.arrive({ requestId: `r${i}`, method: 'GET', target: '/' });
+  return audit;
+}
+
+test('a batch that its entry has no room for is refused whole and counted', () => {
+  const audit = logWith(1);
+  const record = (salt: string) => audit.recordEvents({ requestId: 'r0', events: batch(salt) });
+  let accepted = 0;
+  while (accepted < 10 && record(String(accepted)) !== 'full') accepted += 1;
+  expect([accepted > 0, accepted < 10]).toEqual([true, true]);
+  expect(audit.ring.find('r0')?.events).toHaveLength(100 * accepted);
+  expect(audit.eventMemory.refused).toBe(100);
+  expect(audit.eventMemory.bytes).toBeLessThanOrEqual(2 * MAX_ENTRY_BYTES);
+});
+
+test('however many events come, the newest entries have theirs, and the oldest lose them, counted', () => {
+  const audit = logWith(100);
+  for (let i = 0; i < 100; i += 1) audit.recordEvents({ requestId: `r${i}`, events: batch(String(i)) });
+  const kept = audit.ring.newest().map(({ events }) => events !== undefined);
+  const first = kept.indexOf(true);
+  expect(first).toBeGreaterThan(0);
+  expect(kept.slice(first).every(Boolean)).toBe(true);
+  expect(audit.eventMemory.removed).toBe(100 * first);
+  expect(audit.eventMemory.bytes).toBeLessThanOrEqual(MAX_BYTES);
+  const [oldest] = audit.ring.newest();
+  expect(oldest?.toolsCalled?.length).toBe(2);
+  expect(audit.ring.last).toBe(100);
+});

@@ -1,0 +1,47 @@
+import type { AuditEntry, BehavioralEvent } from '../../core/behavior/audit-entry.ts';
+import { eventBytes, namesBytes, withoutDetails } from '../../core/behavior/event-bytes.ts';
+
+/** Bytes that the events and names of one entry may take: several batches of full size. */
+export const MAX_ENTRY_BYTES = 512 * 1024;
+
+/** Bounds the memory that events take: for each entry, and for all of them. */
+export class EventMemory {
+  /** Events that were refused because their entry had no room. */
+  refused = 0;
+  /** Events that were removed from older entries. */
+  removed = 0;
+  readonly #maxBytes: number;
+  /** Bytes by entry, in the order of the first event. */
+  readonly #entries = new Map<AuditEntry, number>();
+  #bytes = 0;
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Whether these events fit into their entry. */
+  hasRoom(entry: AuditEntry, events: readonly BehavioralEvent[]): boolean {
+    const known = this.#entries.get(entry) ?? 0;
+    if (known + eventBytes(events) <= MAX_ENTRY_BYTES) return true;
+    this.refused += events.length;
+    return false;
+  }
+
+  /** Events came to this entry. Beyond the bound, the oldest entries lose theirs. */
+  count(entry: AuditEntry): void {
+    const bytes = eventBytes(entry.events ?? []) + namesBytes(entry);
+    this.#bytes += bytes - (this.#entries.get(entry) ?? 0);
+    this.#entries.set(entry, bytes);
+    for (const [oldest, held] of this.#entries) {
+      if (this.#bytes <= this.#maxBytes || oldest === entry) return;
+      this.#entries.delete(oldest);
+      this.#bytes -= held;
+      this.removed += oldest.events?.length ?? 0;
+      withoutDetails(oldest);
+    }
+  }
+}

@@ -1,0 +1,15 @@
+import { totalmem } from 'node:os';
+import { getHeapStatistics } from 'node:v8';
+
+/** Node.js is started with half of the memory limit as its heap (`core/injection/build-sidecar.ts`). */
+const MEMORY_PER_HEAP = 2;
+
+/**
+ * Bytes that this process may use: its cgroup's limit (version 1 or 2), else the machine's memory; less where the heap is
+ * small for it.
+ */
+export function memoryLimit(): number {
+  // 0: no limit.
+  const constrained = process.constrainedMemory() || Infinity;
+  return Math.min(constrained, totalmem(), MEMORY_PER_HEAP * getHeapStatistics().heap_size_limit);
+}

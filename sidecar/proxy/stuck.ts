@@ -1,0 +1,31 @@
+import type { Holder, LoadLimits } from './load-limits.ts';
+
+/** Whether a side of one exchange is stuck: its response, or its body. */
+export class Stuck implements Holder {
+  /** The room was reserved otherwise. */
+  hasRoom = false;
+  readonly shed: () => void;
+  readonly #load: LoadLimits;
+  #sides = 0;
+  #isClosed = false;
+
+  constructor(load: LoadLimits, shed: () => void) {
+    this.#load = load;
+    this.shed = shed;
+  }
+
+  hold(): void {
+    this.#sides += 1;
+    if (this.#sides === 1 && !this.hasRoom && !this.#isClosed) this.#load.hold(this);
+  }
+
+  release(): void {
+    this.#sides -= 1;
+    if (this.#sides === 0) this.#load.release(this);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    if (this.#sides > 0) this.#load.release(this);
+  }
+}

@@ -1,0 +1,21 @@
+import { buildSidecar, buildVolumes, type InjectionPlan } from '../core/injection/build-sidecar.ts';
+import { injectionSettings } from './pods.ts';
+
+/** Init containers and volumes of an injected pod of this agent. */
+export function injectedSpec(agentName: string): { initContainers: object[]; volumes: object[] } {
+  const settings = injectionSettings();
+  const plan: InjectionPlan = {
+    agentName,
+    agentContainer: 'agent',
+    agentPort: 8000,
+    manifestConfigMap: `${agentName}-manifest`,
+    mode: 'track',
+    image: settings.image,
+    logLevel: 'info',
+    resources: settings.resources,
+  };
+  return {
+    initContainers: [buildSidecar(plan, { name: 'agent' }, [], settings)],
+    volumes: buildVolumes(plan, settings),
+  };
+}

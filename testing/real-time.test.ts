@@ -1,0 +1,24 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from '@jest/globals';
+import { limitOf, LIMITS } from './real-time.ts';
+
+test('CONTRIBUTING.md shows the table of limits', () => {
+  const text = readFileSync(join(import.meta.dirname, '../CONTRIBUTING.md'), 'utf8');
+  const rows = Object.entries(LIMITS).map(([name, limit]) => {
+    const cells = [
+      name,
+      ...[limit.promised, limit.measured, limitOf(limit, false)].map((each) => `${each} s`),
+    ];
+    return `| ${cells.join(' | ')} |`;
+  });
+  const lines = text.split('\n').map((line) => line.replace(/ +/g, ' '));
+  const shown = lines.filter((line) => line.endsWith(' s |'));
+  expect(shown).toEqual(rows);
+});
+
+test('a limit is the promise in make soak, and ten times what was measured in make test', () => {
+  const limit = { promised: 10, measured: 7 };
+  expect([limitOf(limit, true), limitOf(limit, false)]).toEqual([10, 70]);
+  expect(limitOf({ promised: 25, measured: 1 }, false)).toBe(25);
+});

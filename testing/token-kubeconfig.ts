@@ -1,0 +1,26 @@
+import { readFileSync } from 'node:fs';
+import { parse, stringify } from 'yaml';
+
+export interface TokenAccess {
+  token: string;
+  /** Of what names none. */
+  namespace?: string;
+  /** Address to go to instead: of a proxy with the API server's certificate. */
+  server?: string;
+}
+
+/** A kubeconfig for the API server of the administrator's one at `path`, with a token in the place of its certificate. */
+export function tokenKubeconfig(path: string, { token, namespace, server }: TokenAccess): string {
+  const admin = parse(readFileSync(path, 'utf8')) as { clusters: { cluster: object }[] };
+  const cluster = { ...admin.clusters[0]?.cluster, ...(server !== undefined && { server }) };
+  return stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: 'c', cluster }],
+    users: [{ name: 'u', user: { token } }],
+    contexts: [
+      { name: 'x', context: { cluster: 'c', user: 'u', ...(namespace !== undefined && { namespace }) } },
+    ],
+    'current-context': 'x',
+  });
+}

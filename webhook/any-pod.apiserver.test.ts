@@ -1,0 +1,149 @@
+// Generated pods through the real API server, which has a word about each of them too.
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { decide } from '../core/injection/decide.ts';
+import { INJECTED_ANNOTATION, SIDECAR_CONTAINER } from '../core/injection/names.ts';
+import type { Container, Pod } from '../core/injection/pod.ts';
+import { whyNoControlPlane } from '../e2e/cluster/control.ts';
+import { injectionSettings } from '../runtime/injection-config.ts';
+import { silentLogger } from '../runtime/logger.ts';
+import { anyPod } from '../testing/any-pod.ts';
+import fc from '../testing/properties.ts';
+import { WebhookCluster } from '../testing/webhook-cluster.ts';
+import { readConfig, type WebhookConfig } from './config.ts';
+import { startWebhook, type Webhook } from './start.ts';
+
+const PODS = 300;
+
+/** Annotations of which some are refused, and members that no rule allows beside an injection. */
+const twist = fc.record(
+  {
+    'platform.io/inject': fc.constantFrom('true', 'true', 'true', 'false', 'yes', ''),
+    'platform.io/agent-port': fc.constantFrom('4000', '0', 'http', '8000'),
+    'platform.io/agent-container': fc.constantFrom('c0', 'none'),
+    'platform.io/policy-proxy-mode': fc.constantFrom('block', 'enforce'),
+    'platform.io/sidecar-memory-request': fc.constantFrom('64Mi', '2Gi', 'much'),
+    'platform.io/sidecar-image': fc.constant('evil:1'),
+    'platform.io/agent-name': fc.constantFrom('other', 'Not A Name'),
+  },
+  { requiredKeys: [] },
+);
+
+const HANDLERS = ['httpGet', 'tcpSocket', 'exec', 'grpc'] as const;
+const hasHandler = (value: unknown): boolean => HANDLERS.some((name) => Object.hasOwn(value ?? {}, name));
+const LABEL_VALUE = /^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$/;
+
+/** A container that the API server takes: what it would refuse for reasons that are none of injection's is left out. */
+function fitContainer(container: Container, mayProbe: boolean): Container {
+  const { livenessProbe, readinessProbe, startupProbe, volumeMounts, lifecycle, resources, ...rest } =
+    container as Container & Record<string, unknown>;
+  void [volumeMounts, lifecycle, resources];
+  const probes = Object.entries({ livenessProbe, readinessProbe, startupProbe }).filter(([, probe]) =>
+    hasHandler(probe),
+  );
+  const seen = new Set<string>();
+  const ports = (container.ports ?? []).flatMap(({ name, containerPort, protocol }) => {
+    const key = `${containerPort} ${protocol ?? 'TCP'}`;
+    if (seen.has(key)) return [];
+    seen.add(key);
+    return {
+      containerPort,
+      ...(name !== undefined && { name }),
+      ...(protocol !== undefined && { protocol }),
+    };
+  });
+  const fit = { ...rest, ports, ...(mayProbe && Object.fromEntries(probes)) } as Record<string, unknown>;
+  delete fit['somethingNewer'];
+  return fit as unknown as Container;
+}
+
+function fitPod(pod: Pod): Pod {
+  const { containers, initContainers, volumes, ...rest } = pod.spec;
+  const { restartPolicy, terminationGracePeriodSeconds, nodeSelector, hostNetwork } = rest as Record<
+    string,
+    unknown
+  >;
+  const labels = Object.entries(pod.metadata?.labels ?? {}).filter(([, value]) => LABEL_VALUE.test(value));
+  const spec = {
+    ...{ restartPolicy, terminationGracePeriodSeconds, nodeSelector, hostNetwork, volumes },
+    containers: containers.map((each) => fitContainer(each, true)),
+    initContainers: initContainers?.map((each) => fitContainer(each, each.restartPolicy === 'Always')),
+  };
+  const whole = { ...pod, metadata: { ...pod.metadata, labels: Object.fromEntries(labels) }, spec };
+  // A port's name may have no two hyphens in a row, wherever it is said.
+  return JSON.parse(
+    JSON.stringify(whole).replaceAll(/"([pi]\d[a-z0-9-]*)"/g, (text) => text.replaceAll(/-+/g, '-')),
+  ) as Pod;
+}
+
+const sometimes = <T>(arbitrary: fc.Arbitrary<T>, otherwise: T): fc.Arbitrary<T> =>
+  fc.oneof({ weight: 3, arbitrary: fc.constant(otherwise) }, { weight: 1, arbitrary });
+
+const pods = fc
+  .tuple(anyPod, sometimes<Record<string, string>>(twist, {}), sometimes(fc.boolean(), false))
+  .map(([pod, annotations, hostNetwork]) =>
+    fitPod({
+      ...pod,
+      metadata: { ...pod.metadata, annotations: { ...pod.metadata?.annotations, ...annotations } },
+      spec: { ...pod.spec, ...(hostNetwork && { hostNetwork }) },
+    }),
+  );
+
+(whyNoControlPlane() ? describe.skip : describe)('generated pods at a real API server', () => {
+  let cluster: WebhookCluster;
+  let webhook: Webhook;
+  let config: WebhookConfig;
+
+  beforeAll(async () => {
+    cluster = await WebhookCluster.open();
+    const env = { SIDECAR_IMAGE: 'agent-compliance/sidecar:0.1.0', KUBECONFIG: cluster.kubeconfig };
+    const read = readConfig(env);
+    if (!read.ok) throw new Error(JSON.stringify(read.problems));
+    config = read.config;
+    webhook = await startWebhook({ ...config, PORT: 0 }, silentLogger, new AbortController().signal, {
+      everyMs: 200,
+    });
+    await cluster.pointTo(webhook.port);
+  });
+
+  afterAll(async () => {
+    await webhook.close();
+    await cluster.close();
+  });
+
+  test(`${PODS} of them: injected, left alone or refused in the words of the pure function`, async () => {
+    const settings = { ...injectionSettings(config, config.POD_NAMESPACE), ca: null };
+    const seen = { inject: 0, skip: 0, refuse: 0, unfit: 0, labelled: 0 };
+    for (const pod of fc.sample(pods, { numRuns: PODS })) {
+      const decision = decide(pod, settings);
+      const answer = await cluster.create(pod);
+      if (decision.action === 'refuse') {
+        seen.refuse += 1;
+        const words = decision.refusals.map(({ message }) => message).join('; ');
+        expect(answer).toMatchObject({ ok: false, status: 422 });
+        expect(answer.ok ? '' : answer.message).toContain(words);
+      } else if (
+        !answer.ok &&
+        answer.message.includes('label platform.io/agent is set by the injector only')
+      ) {
+        seen.labelled += 1;
+        expect([decision.action, Object.keys(pod.metadata?.labels ?? {})]).toEqual([
+          'skip',
+          expect.arrayContaining(['platform.io/agent']),
+        ]);
+      } else if (!answer.ok) {
+        // By the API server's own rules, which it applies after the webhook, else never for the webhook's or the guard's sake.
+        seen.unfit += 1;
+        expect(answer.message).toMatch(/^Pod "|strict decoding error|cannot unmarshal|is invalid/);
+        expect(answer.message).not.toMatch(/platform-|admission webhook/);
+      } else {
+        seen[decision.action] += 1;
+        const isInjected = answer.body.metadata?.annotations?.[INJECTED_ANNOTATION] !== undefined;
+        const first = answer.body.spec.initContainers?.[0]?.name;
+        expect([isInjected, first === SIDECAR_CONTAINER]).toEqual(
+          decision.action === 'inject' ? [true, true] : [false, false],
+        );
+      }
+    }
+    expect(Math.min(seen.inject, seen.skip + seen.labelled, seen.refuse)).toBeGreaterThan(PODS / 100);
+  });
+});

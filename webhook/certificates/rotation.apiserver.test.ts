@@ -1,0 +1,204 @@
+// CAs and certificates are rotated ROTATIONS times while pods are created. The settle time passes by a clock that the test
+// holds: only when every server presents the new certificate, and every client has completed two turns with it.
+import { X509Certificate } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import type { Server } from 'node:https';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { connect } from 'node:tls';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { readKeyPair, reloadKeyPair } from '../../control-plane/tls.ts';
+import { CA_ANNOTATION, SIDECAR_CONTAINER } from '../../core/injection/names.ts';
+import type { Pod } from '../../core/injection/pod.ts';
+import { whyNoControlPlane } from '../../e2e/cluster/control.ts';
+import { systemClock, type Clock } from '../../runtime/clock.ts';
+import { listen, type Listener } from '../../runtime/http-listener.ts';
+import { silentLogger, type Logger } from '../../runtime/logger.ts';
+import { optedInPod } from '../../testing/pods.ts';
+import { startTcpBalancer, type TcpBalancer } from '../../testing/tcp-balancer.ts';
+import { WebhookCluster } from '../../testing/webhook-cluster.ts';
+import { readConfig } from '../config.ts';
+import { startWebhook, type Webhook } from '../start.ts';
+import { TIMING } from './advance.ts';
+
+const ROTATIONS = Number(process.env['ROTATIONS'] ?? 10);
+const WORKERS = 3;
+const WEBHOOK_SECRET = 'agent-compliance-webhook-tls';
+const CONTROL_PLANE_SECRET = 'agent-compliance-control-plane-tls';
+const CONTROL_PLANE_HOST = 'agent-compliance-control-plane.platform-system.svc';
+/** Every CA is due for renewal as soon as it is made. */
+const ALWAYS_DUE = { ...TIMING, authorityDays: 10, authorityRenewDays: 5000, leafDays: 5, leafRenewDays: 1 };
+const POLL_MS = 20;
+
+(whyNoControlPlane() ? describe.skip : describe)('rotation', () => {
+  let cluster: WebhookCluster;
+  let service: TcpBalancer;
+  let webhooks: Webhook[] = [];
+  const steps: string[] = [];
+  let controlPlane: Listener;
+  let folder: string;
+  /** Milliseconds of settle time that have passed. */
+  let settledMs = 0;
+  const clock: Clock = { ...systemClock, monotonicMs: () => settledMs };
+  /** Completed turns of each worker. */
+  const turns = Array<number>(WORKERS).fill(0);
+  const stopped = new AbortController();
+  const running: Promise<void>[] = [];
+
+  beforeAll(async () => {
+    cluster = await WebhookCluster.open();
+    service = await startTcpBalancer();
+    const logger: Logger = {
+      ...silentLogger,
+      info: (_message, fields) => steps.push(...((fields?.['steps'] as string[] | undefined) ?? [])),
+    };
+    const env = { SIDECAR_IMAGE: 'agent-compliance/sidecar:0.1.0', KUBECONFIG: cluster.kubeconfig };
+    const config = readConfig(env);
+    if (!config.ok) throw new Error(JSON.stringify(config.problems));
+    const { signal } = stopped;
+    const options = { timing: ALWAYS_DUE, clock, everyMs: POLL_MS };
+    webhooks = await Promise.all(
+      [1, 2].map(() => startWebhook({ ...config.config, PORT: 0 }, logger, signal, options)),
+    );
+    service.ready(webhooks.map(({ port }) => port));
+    folder = await mkdtemp(join(tmpdir(), 'rotation-'));
+    await mountControlPlaneSecret();
+    await serveControlPlane();
+    await cluster.pointTo(service.port);
+  });
+
+  afterAll(async () => {
+    stopped.abort();
+    await Promise.all(running);
+    await Promise.all(webhooks.map((webhook) => webhook.close()));
+    await controlPlane.close(0);
+    await service.close();
+    await cluster.close();
+    await rm(folder, { recursive: true });
+  });
+
+  /** What the kubelet does for the control plane's pod, only sooner. */
+  async function mountControlPlaneSecret(): Promise<void> {
+    const files = async (): Promise<boolean> => {
+      const entries = await cluster.secret(CONTROL_PLANE_SECRET);
+      for (const [name, text] of Object.entries(entries)) await writeFile(join(folder, name), text);
+      return entries['tls.key'] !== undefined;
+    };
+    while (!(await files())) await sleep(POLL_MS);
+    const keep = async () => {
+      while (!stopped.signal.aborted) {
+        await files();
+        await sleep(POLL_MS);
+      }
+    };
+    running.push(keep());
+  }
+
+  async function serveControlPlane(): Promise<void> {
+    const files = { certFile: join(folder, 'tls.crt'), keyFile: join(folder, 'tls.key') };
+    const current = await readKeyPair(files);
+    controlPlane = await listen({ handler: (_request, response) => response.end(), port: 0, tls: current });
+    const server = controlPlane.server as Server;
+    const { signal } = stopped;
+    const rest = { clock: systemClock, logger: silentLogger, everyMs: POLL_MS, signal };
+    running.push(reloadKeyPair({ files, server, current, ...rest }));
+  }
+
+  /** What a sidecar that was given these authorities says of the control plane: null, or the reason against it. */
+  const reported = (ca: string): Promise<string | null> =>
+    new Promise((resolve) => {
+      const host = { host: '127.0.0.1', port: controlPlane.port, servername: CONTROL_PLANE_HOST };
+      const socket = connect({ ...host, ca }, () => {
+        socket.destroy();
+        resolve(null);
+      });
+      socket.on('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
+    });
+
+  /** The certificate that a server presents, base64 of its DER form. */
+  const presented = (port: number): Promise<string> =>
+    new Promise((resolve, reject) => {
+      const socket = connect({ host: '127.0.0.1', port, rejectUnauthorized: false }, () => {
+        resolve(socket.getPeerX509Certificate()?.raw.toString('base64') ?? '');
+        socket.destroy();
+      });
+      socket.on('error', reject);
+    });
+
+  /** Whether both webhooks and the control plane present the certificates that are stored. */
+  async function isPropagated(): Promise<boolean> {
+    const stored = async (name: string) => {
+      const { 'tls.crt': cert = '' } = await cluster.secret(name);
+      return cert === '' ? '' : new X509Certificate(cert).raw.toString('base64');
+    };
+    const [webhook, other] = await Promise.all([stored(WEBHOOK_SECRET), stored(CONTROL_PLANE_SECRET)]);
+    const served = await Promise.all([...webhooks, controlPlane].map(({ port }) => presented(port)));
+    return served.every((cert, index) => cert === (index < webhooks.length ? webhook : other));
+  }
+
+  const until = async (condition: () => boolean | Promise<boolean>): Promise<void> => {
+    while (!stopped.signal.aborted && !(await condition())) await sleep(POLL_MS);
+  };
+
+  /** Lets the settle time pass again and again, each time when every party works with the change before it. */
+  async function settle(isOver: () => boolean): Promise<void> {
+    while (!isOver()) {
+      await until(isPropagated);
+      const before = [...turns];
+      await until(() => isOver() || turns.every((turn, worker) => turn >= (before[worker] ?? 0) + 2));
+      if (await isPropagated()) settledMs += TIMING.settleMs;
+    }
+  }
+
+  const authorityOf = (pod: Pod) => pod.metadata?.annotations?.[CA_ANNOTATION] ?? '';
+  /** What the API server counts of calls that gave no answer, and of pods that were refused. */
+  const failures = () =>
+    Promise.all(
+      ['fail_open_count', 'rejection_count'].map((name) =>
+        cluster.metric(`apiserver_admission_webhook_${name}`),
+      ),
+    );
+
+  const rotations = () => steps.filter((step) => step === 'retire-previous').length;
+
+  test(
+    `${ROTATIONS} times: no pod is refused, and every pod can report to the control plane`,
+    async () => {
+      const wrong: unknown[] = [];
+      const trusts = new Set<string>();
+      let created = 0;
+      let reports = 0;
+      const before = rotations();
+      const failedBefore = await failures();
+      const isOver = () => rotations() - before >= ROTATIONS;
+      const create = async (_: unknown, worker: number): Promise<void> => {
+        // The pod of this turn, and that of the turn before it: one was injected just now, the other some time ago.
+        let older = '';
+        for (; !isOver(); turns[worker]! += 1) {
+          const answer = await cluster.create(optedInPod());
+          const pod = answer.ok ? answer.body : null;
+          if (pod?.spec.initContainers?.[0]?.name !== SIDECAR_CONTAINER) wrong.push(answer);
+          created += 1;
+          if (pod === null) continue;
+          const ca = authorityOf(pod);
+          trusts.add(ca);
+          for (const each of new Set([ca, older || ca])) {
+            const reason = await reported(each);
+            if (reason !== null) wrong.push({ reason, ca: each === ca ? 'of this turn' : 'older' });
+            reports += 1;
+          }
+          older = ca;
+        }
+      };
+      await Promise.all([settle(isOver), ...turns.map(create)]);
+      expect(wrong).toEqual([]);
+      expect(created).toBeGreaterThan(ROTATIONS * WORKERS);
+      expect(reports).toBeGreaterThan(created);
+      // Each rotation has three trusts: the next beside the present one, both the other way round, the new one alone.
+      expect(trusts.size).toBeGreaterThan(ROTATIONS);
+      expect(await failures()).toEqual(failedBefore);
+    },
+    60_000 + ROTATIONS * 10_000,
+  );
+});

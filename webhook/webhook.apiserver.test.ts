@@ -1,0 +1,445 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { request } from 'node:https';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { parseAllDocuments } from 'yaml';
+import { startControlPlane, whyNoControlPlane, type ControlPlane } from '../e2e/cluster/control.ts';
+import { run } from '../e2e/cluster/run.ts';
+import type { Container, Pod } from '../core/injection/pod.ts';
+import { silentLogger } from '../runtime/logger.ts';
+import { clusterBinary } from '../testing/cluster-binary.ts';
+import { tokenKubeconfig } from '../testing/token-kubeconfig.ts';
+import { issueAuthority } from './certificates/issue.ts';
+import { readConfig } from './config.ts';
+import { startWebhook, type StartOptions, type Webhook } from './start.ts';
+
+const CHART = join(import.meta.dirname, '../helm/agent-compliance');
+const SIDECAR = 'agent-compliance/sidecar:0.1.0';
+/** How long something may take that is no bar: a busy machine must not decide. */
+const PATIENCE_MS = 240_000;
+
+interface KubeObject {
+  kind: string;
+  metadata: { name: string; annotations?: Record<string, string> };
+  data?: Record<string, string>;
+  webhooks: { clientConfig: { caBundle?: string; service?: unknown; url?: string } }[];
+}
+
+(whyNoControlPlane() ? describe.skip : describe)('the chart and the webhook at a real API server', () => {
+  let control: ControlPlane;
+  let webhookKubeconfig: string;
+  const webhooks: Webhook[] = [];
+
+  /** kubectl as an administrator. */
+  const kubectl = (args: string[], input?: unknown) =>
+    run([clusterBinary('kubectl'), '--kubeconfig', control.kubeconfig, ...args], {
+      input: input === undefined ? '' : JSON.stringify(input),
+    });
+
+  async function get<T = KubeObject>(...args: string[]): Promise<T> {
+    const { stdout, stderr, code } = await kubectl(['get', '-o', 'json', ...args]);
+    if (code !== 0) throw new Error(stderr);
+    return JSON.parse(stdout) as T;
+  }
+
+  async function start(options: StartOptions = {}): Promise<Webhook> {
+    const config = readConfig({ SIDECAR_IMAGE: SIDECAR, KUBECONFIG: webhookKubeconfig });
+    if (!config.ok) throw new Error(JSON.stringify(config.problems));
+    const webhook = await startWebhook(
+      { ...config.config, PORT: 0 },
+      silentLogger,
+      new AbortController().signal,
+      options,
+    );
+    webhooks.push(webhook);
+    return webhook;
+  }
+
+  async function stop(): Promise<void> {
+    await Promise.all(webhooks.splice(0).map((webhook) => webhook.close()));
+  }
+
+  /** Points the chart's webhook at this process, which runs outside the cluster. */
+  async function pointTo(webhook: Webhook): Promise<void> {
+    const url = `https://127.0.0.1:${webhook.port}/mutate/pod`;
+    const patch = [
+      { op: 'add', path: '/webhooks/0/clientConfig', value: { url, caBundle: await caBundle() } },
+    ];
+    await expectOk(
+      kubectl([
+        'patch',
+        'mutatingwebhookconfiguration',
+        'agent-compliance',
+        '--type=json',
+        `-p=${JSON.stringify(patch)}`,
+      ]),
+    );
+  }
+
+  async function caBundle(): Promise<string> {
+    const { webhooks: entries } = await get('mutatingwebhookconfiguration', 'agent-compliance');
+    return entries[0]?.clientConfig.caBundle ?? '';
+  }
+
+  async function ready(webhook: Webhook): Promise<void> {
+    await until(async () => (await ask(webhook, 'GET', '/readyz')).status === 200);
+  }
+
+  async function running(options: StartOptions = {}): Promise<Webhook> {
+    const webhook = await start(options);
+    await ready(webhook);
+    await pointTo(webhook);
+    // The API server hears of the changed configuration by a watch.
+    await until(async () => (await create(pod('probe'), true)).code === 0);
+    return webhook;
+  }
+
+  const create = (object: Pod, dryRun = false, namespace = 'team') =>
+    kubectl(
+      ['create', '-n', namespace, '-o', 'json', '-f', '-', ...(dryRun ? ['--dry-run=server'] : [])],
+      object,
+    );
+
+  async function created(object: Pod, dryRun = false): Promise<Pod> {
+    return JSON.parse((await expectOk(create(object, dryRun))).stdout) as Pod;
+  }
+
+  beforeAll(async () => {
+    control = await startControlPlane();
+    const namespaces = ['platform-system', 'team', 'strict'];
+    for (const name of namespaces) {
+      await expectOk(kubectl(['create', 'namespace', name]));
+      // The controller that makes it does not run here.
+      await kubectl(['create', 'serviceaccount', 'default', '-n', name]);
+    }
+    await kubectl(['label', 'namespace', 'strict', 'pod-security.kubernetes.io/enforce=restricted']);
+    const rendered = await expectOk(
+      run([
+        clusterBinary('helm'),
+        'template',
+        'agent-compliance',
+        CHART,
+        '-n',
+        'platform-system',
+        '--kube-version',
+        '1.36.0',
+      ]),
+    );
+    const objects = parseAllDocuments(rendered.stdout).map(
+      (document) => document.toJS() as KubeObject | null,
+    );
+    await expectOk(
+      kubectl(['apply', '-f', '-'], {
+        apiVersion: 'v1',
+        kind: 'List',
+        items: objects.filter((object) => object),
+      }),
+    );
+    webhookKubeconfig = join(dirname(control.kubeconfig), 'webhook.kubeconfig');
+    await writeFile(webhookKubeconfig, await kubeconfigOf('agent-compliance-webhook'));
+    // A policy takes about a second to be in force.
+    await until(async () => (await create(pod('guarded'), true)).code !== 0);
+  });
+
+  afterAll(async () => {
+    await stop();
+    await control.close();
+  });
+
+  async function kubeconfigOf(serviceAccount: string): Promise<string> {
+    const { stdout } = await expectOk(
+      kubectl(['create', 'token', serviceAccount, '-n', 'platform-system', '--duration=1h']),
+    );
+    return tokenKubeconfig(control.kubeconfig, { token: stdout.trim(), namespace: 'platform-system' });
+  }
+
+  test('replicas that start together agree on one authority, and only they hold its key', async () => {
+    const [one, two] = await Promise.all([start({ everyMs: 200 }), start({ everyMs: 200 })]);
+    await Promise.all([ready(one), ready(two)]);
+    const secret = await get('secret', '-n', 'platform-system', 'agent-compliance-webhook-tls');
+    expect(Object.keys(secret.data ?? {}).sort()).toEqual(['ca.crt', 'ca.key', 'tls.crt', 'tls.key']);
+    const ca = secret.data?.['ca.crt'] ?? '';
+    expect(await caBundle()).toBe(ca);
+    const trusted = { ca: text(ca), servername: 'agent-compliance-webhook.platform-system.svc' };
+    await until(async () => {
+      const answers = await Promise.all([one, two].map((each) => ask(each, 'GET', '/livez', trusted)));
+      return answers.every(({ status }) => status === 200);
+    });
+    const controlPlane = await get('secret', '-n', 'platform-system', 'agent-compliance-control-plane-tls');
+    expect(Object.keys(controlPlane.data ?? {}).sort()).toEqual(['ca.crt', 'tls.crt', 'tls.key']);
+    expect(controlPlane.data?.['ca.crt']).toBe(ca);
+    await stop();
+  });
+
+  describe('while the webhook answers', () => {
+    let webhook: Webhook;
+    beforeAll(async () => {
+      webhook = await running();
+    });
+    afterAll(stop);
+
+    test('a pod that opts in gets the sidecar first, and no API token in it', async () => {
+      const injected = await created(
+        pod('chat', {}, { initContainers: [{ name: 'init', image: 'init:1' }] }),
+      );
+      expect(injected.spec.initContainers?.map(({ name }) => name)).toEqual(['platform-sidecar', 'init']);
+      const mounts = (container: Container | undefined) =>
+        (container?.volumeMounts as { name: string; mountPath: string }[]).map(
+          ({ name, mountPath }) => `${name.replace(/^(kube-api-access)-.*/, '$1')} ${mountPath}`,
+        );
+      expect(mounts(injected.spec.initContainers?.[0])).toEqual([
+        'platform-manifest /manifest',
+        'platform-identity /var/run/secrets/platform.io',
+        'platform-noapi /var/run/secrets/kubernetes.io/serviceaccount',
+      ]);
+      expect(mounts(injected.spec.containers[0])).toEqual([
+        'kube-api-access /var/run/secrets/kubernetes.io/serviceaccount',
+      ]);
+      expect(injected.metadata?.labels).toEqual({ 'platform.io/agent': 'chat' });
+      expect(injected.metadata?.annotations?.['platform.io/ca']).toBe(text(await caBundle()));
+      await kubectl(['delete', 'pod', '-n', 'team', 'chat', '--force', '--grace-period=0']);
+    });
+
+    test('a dry run gives the pod that a real creation gives', async () => {
+      const essence = ({ spec, metadata }: Pod) => ({
+        spec: JSON.parse(
+          JSON.stringify(spec).replaceAll(/kube-api-access-\w{5}/g, 'kube-api-access'),
+        ) as unknown,
+        labels: metadata?.labels,
+        annotations: metadata?.annotations,
+      });
+      const [dry, real] = [await created(pod('same'), true), await created(pod('same'))];
+      expect(essence(dry)).toEqual(essence(real));
+      await kubectl(['delete', 'pod', '-n', 'team', 'same', '--force', '--grace-period=0']);
+    });
+
+    test('the pod that the API server made of the patch, with every default filled in, needs no further patch', async () => {
+      const injected = await created(pod('again'), true);
+      const answer = await ask(webhook, 'POST', '/mutate/pod', { body: reviewOf(injected) });
+      expect(JSON.parse(answer.body)).toMatchObject({ response: { uid: 'u', allowed: true } });
+      expect(JSON.parse(answer.body)).not.toHaveProperty('response.patch');
+    });
+
+    test('a pod of a restricted namespace passes', async () => {
+      const restricted = {
+        allowPrivilegeEscalation: false,
+        capabilities: { drop: ['ALL'] },
+        runAsNonRoot: true,
+        seccompProfile: { type: 'RuntimeDefault' },
+      };
+      const object = pod(
+        'strict',
+        {},
+        { containers: [{ name: 'agent', image: 'a:1', securityContext: restricted }] },
+      );
+      expect(await create(object, true, 'strict')).toMatchObject({ code: 0, stderr: '' });
+    });
+
+    test.each<[string, Record<string, string>, string]>([
+      [
+        'an inject value',
+        { 'platform.io/inject': 'yes' },
+        'annotation platform.io/inject: "yes" is not one of "true", "false"',
+      ],
+      [
+        'two values',
+        { 'platform.io/policy-proxy-mode': 'block', 'platform.io/agent-port': '99999' },
+        'annotation platform.io/agent-port: "99999" is not an integer from 1 to 65535; annotation platform.io/policy-proxy-mode: "block" is not one of "track", "enforce", "off"',
+      ],
+      [
+        'an image',
+        { 'platform.io/sidecar-image': 'evil:1' },
+        `annotation platform.io/sidecar-image: "evil:1" is not one of the images that this cluster allows (${SIDECAR})`,
+      ],
+    ])('%s that is not allowed is refused in words', async (_case, annotations, message) => {
+      expect(await create(pod('bad', annotations))).toEqual({
+        code: 1,
+        stdout: '',
+        stderr: `The request is invalid: error when creating "STDIN": admission webhook "pod.inject.platform.io" denied the request: ${message}\n`,
+      });
+    });
+
+    test('a misspelt annotation is a warning to the client', async () => {
+      const { code, stderr } = await create(
+        pod('warned', { 'platform.io/policy-proxy-mod': 'enforce' }),
+        true,
+      );
+      expect([code, stderr]).toEqual([
+        0,
+        'Warning: annotation platform.io/policy-proxy-mod is none that the injector knows; it has no effect\n',
+      ]);
+    });
+
+    test('every metric of the documentation is there and is raised, and no other', async () => {
+      await created(pod('counted'), true);
+      await create(pod('refused', { 'platform.io/inject': 'yes' }), true);
+      const silent = pod('silent', { 'platform.io/inject': 'false' });
+      await ask(webhook, 'POST', '/mutate/pod', { body: reviewOf(silent) });
+      const stranger = await issueAuthority({ now: new Date(), days: 1 });
+      expect((await ask(webhook, 'GET', '/livez', { ca: stranger.cert, servername: 'x' })).status).toBe(0);
+      const lines = async () => (await ask(webhook, 'GET', '/metrics')).body.split('\n');
+      await until(async () => (await lines()).some((line) => line.startsWith('platform_webhook_tls_errors')));
+      const page = await readFile(join(import.meta.dirname, '../docs/webhook.md'), 'utf8');
+      const documented = [...page.matchAll(/^\| `([a-z]+_\w+)` +\|/gm)].map(([, name]) => name);
+      const shown = (await lines()).flatMap((line) => /^# TYPE (\w+)/.exec(line)?.[1] ?? []);
+      expect(shown.toSorted()).toEqual(documented.toSorted());
+      for (const sample of [
+        /^controller_runtime_webhook_requests_total\{webhook="\/mutate\/pod",code="200"\} [1-9]/,
+        /^controller_runtime_webhook_latency_seconds_count\{webhook="\/mutate\/pod"\} [1-9]/,
+        /^platform_webhook_decisions_total\{action="inject",code=""\} [1-9]/,
+        /^platform_webhook_decisions_total\{action="refuse",code="annotation-invalid"\} [1-9]/,
+        /^platform_webhook_decisions_total\{action="skip",code="not-opted-in"\} [1-9]/,
+        /^platform_webhook_tls_errors_total\{code="\w+"\} [1-9]/,
+        /^platform_webhook_certificate_expiry_seconds \d{10}$/,
+      ])
+        expect(await lines()).toContainEqual(expect.stringMatching(sample));
+    });
+
+    test.each([
+      ['no annotation', undefined, 'team'],
+      ['"false"', 'false', 'team'],
+      ["the chart's own namespace", 'true', 'platform-system'],
+      ['kube-system', 'true', 'kube-system'],
+    ])('nothing is injected with %s', async (_case, inject, namespace) => {
+      await kubectl(['create', 'serviceaccount', 'default', '-n', namespace]);
+      const object = pod('plain', inject === undefined ? {} : { 'platform.io/inject': inject });
+      if (inject === undefined) delete object.metadata?.annotations;
+      const { stdout, code } = await create(object, true, namespace);
+      expect(code).toBe(0);
+      expect((JSON.parse(stdout) as Pod).spec.initContainers).toBeUndefined();
+    });
+  });
+
+  describe('while the webhook is down', () => {
+    test('the guard refuses a pod that opts in, and says why', async () => {
+      const { code, stderr } = await create(pod('chat'), true);
+      expect(code).toBe(1);
+      expect(stderr).toContain(
+        'pod chat is opted in (annotation platform.io/inject: true) but has no platform-sidecar: the injector did not answer; its pods are in namespace platform-system',
+      );
+    });
+
+    test.each<[string, Partial<Container>, string]>([
+      ['another image', { image: 'evil:1' }, 'its platform-sidecar is not the one that the injector puts in'],
+      [
+        'an image that only begins like it',
+        { image: `${SIDECAR.split(':')[0]}-evil:1` },
+        'its image must be agent-compliance/sidecar or one',
+      ],
+      ['another command', { image: SIDECAR, command: ['true'] }, 'without command and args'],
+      ['a container that ends', { image: SIDECAR, restartPolicy: undefined as never }, 'is not the one'],
+    ])('the guard refuses a sidecar made by hand with %s', async (_case, fields, message) => {
+      const forged = { name: 'platform-sidecar', restartPolicy: 'Always', ...fields };
+      const { code, stderr } = await create(pod('forged', {}, { initContainers: [forged] }), true);
+      expect(code).toBe(1);
+      expect(stderr).toContain(message);
+    });
+
+    test('the guard refuses bad values too', async () => {
+      const bad = await create(pod('bad', { 'platform.io/inject': 'yes' }), true);
+      expect(bad.stderr).toContain(
+        'pod bad: annotation platform.io/inject: "yes" is not one of "true", "false"',
+      );
+      const mode = await create(pod('bad', { 'platform.io/policy-proxy-mode': 'x' }), true);
+      expect(mode.stderr).toContain(
+        'pod bad: annotation platform.io/policy-proxy-mode: "x" is not one of "track", "enforce", "off"',
+      );
+    });
+
+    test('pods that do not opt in are created', async () => {
+      expect((await create(pod('plain', { 'platform.io/inject': 'false' }), true)).code).toBe(0);
+    });
+  });
+
+  test('a Secret that somebody broke is made anew', async () => {
+    const data = { 'ca.crt': Buffer.from('broken').toString('base64') };
+    await expectOk(
+      kubectl([
+        'patch',
+        'secret',
+        '-n',
+        'platform-system',
+        'agent-compliance-webhook-tls',
+        `-p=${JSON.stringify({ data })}`,
+      ]),
+    );
+    await running();
+    expect((await created(pod('healed'), true)).spec.initContainers?.[0]?.name).toBe('platform-sidecar');
+    await stop();
+  });
+});
+
+function pod(name: string, annotations: Record<string, string> = {}, spec: Partial<Pod['spec']> = {}): Pod {
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, annotations: { 'platform.io/inject': 'true', ...annotations } },
+    spec: {
+      containers: [{ name: 'agent', image: 'agent:1', ports: [{ name: 'http', containerPort: 8000 }] }],
+      ...spec,
+    },
+  };
+}
+
+function reviewOf(object: Pod): unknown {
+  const kind = { group: '', version: 'v1', kind: 'Pod' };
+  const about = { uid: 'u', operation: 'CREATE', namespace: 'team', kind, object };
+  return { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', request: about };
+}
+
+interface Question {
+  ca?: string;
+  servername?: string;
+  body?: unknown;
+}
+
+/** A request to the webhook itself; without `ca` nobody looks at the certificate, as the kubelet does. */
+function ask(
+  webhook: Webhook,
+  method: string,
+  path: string,
+  { body, ...trust }: Question = {},
+): Promise<{ status: number; body: string }> {
+  return new Promise((resolve) => {
+    const sent = request(
+      {
+        host: '127.0.0.1',
+        port: webhook.port,
+        method,
+        path,
+        agent: false,
+        rejectUnauthorized: trust.ca !== undefined,
+        headers: { 'content-type': 'application/json' },
+        ...trust,
+      },
+      (response) => {
+        let received = '';
+        response.setEncoding('utf8').on('data', (chunk: string) => (received += chunk));
+        response.on('end', () => {
+          resolve({ status: response.statusCode ?? 0, body: received });
+        });
+      },
+    );
+    sent.on('error', (error) => {
+      resolve({ status: 0, body: error.message });
+    });
+    sent.end(body === undefined ? undefined : JSON.stringify(body));
+  });
+}
+
+async function expectOk(result: ReturnType<typeof run>): ReturnType<typeof run> {
+  const { code, stderr } = await result;
+  if (code !== 0) throw new Error(stderr);
+  return result;
+}
+
+async function until(condition: () => Promise<boolean>): Promise<void> {
+  const end = Date.now() + PATIENCE_MS;
+  while (!(await condition())) {
+    if (Date.now() > end) throw new Error('it does not come to pass');
+    await sleep(100);
+  }
+}
+
+const text = (base64: string): string => Buffer.from(base64, 'base64').toString('utf8');
