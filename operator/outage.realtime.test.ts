@@ -102,7 +102,8 @@ if (IN_SOAK)
     const { rig } = troubled;
     const apiServer = await apiServerOf(rig.control);
     await apiServer.kill();
-    await areUnready(troubled);
+    // Caches expire after 15 s; the next test waits for that in any case.
+    if (IN_SOAK) await areUnready(troubled);
     await startAgain(rig, apiServer);
     await recover(troubled, makeAgents(rig, [agent('after-kill')]), ['after-kill']);
   });

@@ -4,6 +4,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { hold } from './hold.ts';
+import { SPARES, takeSpare } from './spare.ts';
 
 export interface ControlPlane {
   /** Of an administrator. The keys of the other components lie beside it. */
@@ -21,8 +22,18 @@ export interface ControlPlaneOptions {
   apiServerArgs?: readonly string[];
 }
 
-/** Starts a control plane. Throws with the end of its logs when it does not come up. */
+/**
+ * A control plane of the caller's own: the spare one, if there is one (share-spares.ts) and no option is set, or else a new one.
+ * Throws with the end of its logs when it does not come up.
+ */
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
+  const spares = process.env[SPARES];
+  const isPlain = Object.keys(options).length === 0;
+  return isPlain && spares !== undefined ? takeSpare(spares) : startOwnControlPlane(options);
+}
+
+/** Starts a control plane. Throws with the end of its logs when it does not come up. */
+export async function startOwnControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
   const dir = await mkdtemp(join(tmpdir(), 'agent-compliance-control-'));
   const remove = () => rm(dir, { recursive: true, force: true });
   try {

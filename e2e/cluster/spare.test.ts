@@ -1,0 +1,59 @@
+import { existsSync } from 'node:fs';
+import { afterEach, expect, test } from '@jest/globals';
+import type { ControlPlane } from './control.ts';
+import { openSpares, takeSpare, type Spares } from './spare.ts';
+
+/** What was started and what was closed, by number. */
+let started: number;
+let closed: number[];
+let spares: Spares | undefined;
+
+async function open(failing: readonly number[] = []): Promise<Spares> {
+  started = 0;
+  closed = [];
+  spares = await openSpares(async (): Promise<ControlPlane> => {
+    const number = started++;
+    if (failing.includes(number)) throw new Error('no port is free');
+    const close = async () => void closed.push(number);
+    return { kubeconfig: `/${number}`, url: `https://127.0.0.1:${number}`, close };
+  });
+  return spares;
+}
+
+afterEach(() => spares?.close());
+
+test('one is started in advance, and another as soon as it is taken', async () => {
+  const { path } = await open();
+  expect(started).toBe(1);
+  const taken = await takeSpare(path);
+  expect(taken).toMatchObject({ kubeconfig: '/0', url: 'https://127.0.0.1:0' });
+  expect(started).toBe(2);
+  await taken.close();
+});
+
+test('one that was given back is closed, and nobody gets it again', async () => {
+  const { path } = await open();
+  const first = await takeSpare(path);
+  await first.close();
+  expect(closed).toEqual([0]);
+  const second = await takeSpare(path);
+  expect(second.kubeconfig).toBe('/1');
+  await second.close();
+});
+
+test('whoever takes one that did not start gets the reason, and the next one works', async () => {
+  const { path } = await open([0]);
+  await expect(takeSpare(path)).rejects.toThrow('no port is free');
+  const next = await takeSpare(path);
+  expect(next.kubeconfig).toBe('/1');
+  await next.close();
+});
+
+test('the end closes what is left, also what is still lent', async () => {
+  const { path, close } = await open();
+  const lent = await takeSpare(path);
+  await close();
+  expect(closed.sort()).toEqual([0, 1]);
+  expect(existsSync(path)).toBe(false);
+  await lent.close();
+});
