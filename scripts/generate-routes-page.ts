@@ -26,7 +26,8 @@ GET is.
 
 Port 4001. Each route is served under \`/platform\` too, such as \`/platform/gap\`. There are no credentials: reaching the port
 is the trust boundary. With \`CONTROL_ACCESS=local\`, which the injector sets, *local* routes are answered on loopback only
-(a port forward arrives there) and are 403 elsewhere; *open* ones are answered to everybody, \`/health/ready\` without its
+(a port-forward arrives there), with a \`Host\` of \`localhost\`, \`127.0.0.0/8\` or \`[::1]\`, with any port, and without an
+\`Origin\` of another host. Any other request is 403. *Open* routes are answered to everybody, \`/health/ready\` without its
 body. Everything on port 4000 goes to the agent: see [the sidecar](../sidecar.md).
 
 `;

@@ -150,7 +150,7 @@ export const SIDECAR_SUMMARIES: Summaries<typeof SIDECAR_FIELDS> = {
   CONTROL_PLANE_PORT: 'The port of the control routes.',
   BIND_ADDRESS: 'The address on which both ports listen.',
   CONTROL_ACCESS:
-    '`local`: from outside loopback only open routes are answered, and `/health/ready` without its body.',
+    '`local`: from outside loopback, or with a `Host` or `Origin` that is not loopback, only open routes are answered, and `/health/ready` without its body.',
   AGENT_NAME: 'The name that the pod is labelled with, held against `metadata.name`. Set by the injector.',
   AGENT_ENV_NAMES:
     "The names of the agent container's variables; `*` for what `envFrom` brings, a lone comma for none. Set by the injector. Unset: this process's own environment is taken for the agent's.",

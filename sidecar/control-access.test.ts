@@ -1,5 +1,7 @@
 import { networkInterfaces } from 'node:os';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { ManualClock } from '../testing/manual-clock.ts';
+import { ask as askHttp, askRaw } from '../testing/proxy-rig.ts';
 import { manifestText, startSidecarRig, type SidecarRig } from '../testing/sidecar-rig.ts';
 
 /** An address of this machine that is not loopback: whoever connects to it comes from it. */
@@ -75,6 +77,26 @@ const ROWS: [path: string, method: string, outside: number | 'bare'][] = [
     });
   });
 
+  test('to /health/ready shares one probe run per second; over loopback each request has its own', async () => {
+    const clock = new ManualClock('2026-01-01T00:00:00Z');
+    rig = await startSidecarRig({ manifest: manifestText(), bindAddress: '0.0.0.0', clock });
+    const runs: (number | undefined)[] = [];
+    const note = async (response: Promise<Response>): Promise<void> => {
+      await (await response).text();
+      runs.push(rig.agent.asked['/health']);
+    };
+    for (let i = 0; i < 5; i += 1) await note(ask('/health/ready', 'GET'));
+    await note(rig.control('/health/ready'));
+    await note(ask('/platform/health/ready', 'GET'));
+    clock.advance(999);
+    await note(ask('/health/ready', 'GET'));
+    clock.advance(1);
+    await note(ask('/health/ready', 'GET'));
+    await note(rig.control('/health/ready'));
+    await rig.close();
+    expect(runs).toEqual([1, 1, 1, 1, 1, 2, 2, 2, 3, 4]);
+  });
+
   test('hears that the agent is not ready by the status alone', async () => {
     rig = await startSidecarRig({
       manifest: manifestText(),
@@ -86,5 +108,62 @@ const ROWS: [path: string, method: string, outside: number | 'bare'][] = [
     const bodies = [await outside.text(), ((await inside.json()) as { status: string }).status];
     await rig.close();
     expect([outside.status, inside.status, ...bodies]).toEqual([503, 503, '', 'not-ready']);
+  });
+});
+
+/** DNS rebinding: a page whose name is made to lead to 127.0.0.1 comes over loopback, by a port-forward too. */
+describe('a request over loopback with CONTROL_ACCESS=local', () => {
+  const FOREIGN_HOST = 'this route needs a loopback Host: localhost, 127.0.0.0/8 or [::1]';
+  const FOREIGN_ORIGIN = 'this route rejects a foreign Origin';
+  let rig: SidecarRig;
+  beforeAll(async () => {
+    rig = await startSidecarRig({
+      manifest: manifestText(),
+      env: { CONTROL_ACCESS: 'local', OPENAI_API_KEY: 'k' },
+    });
+  });
+  afterAll(() => rig.close());
+  const send = (path: string, headers: Record<string, string>) =>
+    askHttp(rig.sidecar.controlPort, { path, headers });
+
+  test.each<[headers: Record<string, string>, reason: string | null]>([
+    [{ host: 'localhost' }, null],
+    [{ host: 'LocalHost:4001' }, null],
+    [{ host: '127.0.0.1:4001' }, null],
+    [{ host: '127.8.9.10' }, null],
+    [{ host: '[::1]:14001' }, null],
+    [{ host: 'localhost', origin: 'http://localhost:3000' }, null],
+    [{ host: 'localhost', origin: 'https://127.0.0.1' }, null],
+    [{ host: 'localhost', origin: 'http://[::1]:8080' }, null],
+    [{ host: 'rebound.example:4001' }, FOREIGN_HOST],
+    [{ host: 'rebound.example:4001', origin: 'http://localhost' }, FOREIGN_HOST],
+    [{ host: 'localhost.rebound.example' }, FOREIGN_HOST],
+    [{ host: 'a.localhost' }, FOREIGN_HOST],
+    [{ host: '127.0.0.1.rebound.example' }, FOREIGN_HOST],
+    [{ host: '127.rebound.example' }, FOREIGN_HOST],
+    [{ host: '127.1' }, FOREIGN_HOST],
+    [{ host: '10.0.0.7:4001' }, FOREIGN_HOST],
+    [{ host: '[::2]' }, FOREIGN_HOST],
+    [{ host: 'localhost', origin: 'https://rebound.example' }, FOREIGN_ORIGIN],
+    [{ host: 'localhost', origin: 'http://localhost.rebound.example' }, FOREIGN_ORIGIN],
+    [{ host: 'localhost', origin: 'http://localhost@rebound.example' }, FOREIGN_ORIGIN],
+    [{ host: 'localhost', origin: 'null' }, FOREIGN_ORIGIN],
+    [{ host: 'localhost', origin: '' }, FOREIGN_ORIGIN],
+    [{ host: 'localhost', origin: 'chrome-extension://localhost' }, FOREIGN_ORIGIN],
+  ])('with %j: %s', async (headers, reason) => {
+    for (const prefix of ['', '/platform']) {
+      const { status, body } = await send(`${prefix}/audit`, headers);
+      const problem = { type: 'about:blank', title: 'Forbidden', status: 403, detail: reason };
+      expect([status, JSON.parse(body)]).toEqual(reason === null ? [200, []] : [403, problem]);
+      // An open route, to which such a client is one outside.
+      const ready = await send(`${prefix}/health/ready`, headers);
+      expect([ready.status, ready.body === '']).toEqual([200, reason !== null]);
+    }
+  });
+
+  test('without a Host', async () => {
+    const answer = await askRaw(rig.sidecar.controlPort, 'GET /audit HTTP/1.0\r\n\r\n');
+    expect(answer).toContain('403 Forbidden');
+    expect(answer).toContain(FOREIGN_HOST);
   });
 });

@@ -46,6 +46,8 @@ export class Assessor {
   readonly #options: AssessorOptions;
   readonly #assessing = new SharedRun(() => this.#run());
   #latest: Assessment | null = null;
+  /** When the latest one was made, on the clock that does not jump. */
+  #latestAtMs = -Infinity;
   #hasInvalidReport = false;
 
   constructor(options: AssessorOptions) {
@@ -60,6 +62,12 @@ export class Assessor {
   /** Takes up to six seconds where the agent hangs; rejects only when the process stops. */
   assess(): Promise<Assessment> {
     return this.#assessing.join();
+  }
+
+  /** The latest one while it is younger than so many milliseconds, so that a client cannot start a probe run at will. */
+  async assessWithin(maxAgeMs: number): Promise<Assessment> {
+    const isRecent = this.#options.clock.monotonicMs() - this.#latestAtMs < maxAgeMs;
+    return this.#latest !== null && isRecent ? this.#latest : this.assess();
   }
 
   /** One that begins after this call, for who knows of a change. */
@@ -94,6 +102,7 @@ export class Assessor {
       gap,
       scoreWithoutLocalProofs: scoreWithoutLocalProofs(manifest, facts, gap),
     };
+    this.#latestAtMs = clock.monotonicMs();
     return this.#latest;
   }
 

@@ -1,8 +1,11 @@
 import type { Response } from 'express';
 import { readyOf } from '../../core/health/check.ts';
 import type { Route } from '../../runtime/http-app.ts';
-import { isBodyHidden } from '../access.ts';
+import { comesOverLoopback, isBodyHidden } from '../access.ts';
 import type { SidecarContext } from '../context.ts';
+
+/** Milliseconds for which an assessment answers clients outside loopback. */
+const OUTSIDE_AGE_MS = 1_000;
 
 export function healthRoutes(context: SidecarContext): Route[] {
   return [
@@ -16,10 +19,14 @@ export function healthRoutes(context: SidecarContext): Route[] {
       method: 'GET',
       path: '/health/ready',
       summary:
-        'The checks of the agent and of what it needs: 200 `ready` or `degraded`, 503 `not-ready`. With a `note` where the report of the agent is not valid.',
+        'The checks of the agent and of what it needs: 200 `ready` or `degraded`, 503 `not-ready`. With a `note` where the report of the agent is not valid. From outside loopback at most one probe run per second.',
       handlers: [
-        async (_request, response) => {
-          const { health, gap, facts } = await context.assessor.assess();
+        async (request, response) => {
+          const isLocal = comesOverLoopback(request) && !isBodyHidden(response);
+          const { assessor } = context;
+          const { health, gap, facts } = await (isLocal
+            ? assessor.assess()
+            : assessor.assessWithin(OUTSIDE_AGE_MS));
           const report = readyOf(health, gap.source, facts.invalidReport);
           response.status(report.status === 'not-ready' ? 503 : 200);
           if (isBodyHidden(response)) response.end();
