@@ -42,6 +42,8 @@ export interface GatherInput {
   speaksProtocols?: boolean;
   /** Kinds of targets that are not connected to. */
   leaveOut?: readonly CheckCategory[];
+  /** Ports of this process, which are not asked on this machine's own addresses. */
+  ownPorts?: readonly number[];
   /** Gives up: `gather` then rejects with the signal's reason. */
   signal?: AbortSignal;
 }

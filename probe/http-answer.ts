@@ -10,7 +10,7 @@ export async function httpAnswer(
   options: Pick<ExchangeOptions, 'timeoutMs' | 'maxBytes' | 'signal'> = {},
 ): Promise<AnswerWithBody> {
   const answer = await exchange(url, options);
-  if (!answer.answered) return answer;
+  if (!answer.answered) return { answered: false, reason: answer.reason, body: null };
   const { status, latencyMs, body } = answer;
   return { answered: true, status, latencyMs, body };
 }

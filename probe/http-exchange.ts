@@ -1,5 +1,7 @@
+import { EventEmitter } from 'node:events';
 import { request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
+import { guarded, RefusedAddress, type AddressGuard } from './address-guard.ts';
 import { reasonOf } from './reason.ts';
 
 export const HTTP_TIMEOUT_MS = 5000;
@@ -13,7 +15,17 @@ export type Exchange =
       headers: IncomingMessage['headers'];
       body: Buffer | null;
     }
-  | { answered: false; reason: string; body: null };
+  | Unanswered;
+
+interface Unanswered {
+  answered: false;
+  reason: string;
+  body: null;
+  /** The address was not asked at all: the guard refuses it. */
+  isRefused?: true;
+  /** Milliseconds until the TCP connection that brought no HTTP response was made. */
+  connectedMs?: number;
+}
 
 export interface ExchangeOptions {
   /** Default GET. */
@@ -29,6 +41,8 @@ export interface ExchangeOptions {
   /** Looks at the body as it comes; true: what came so far is enough. */
   isEnough?: (chunk: Buffer, headers: IncomingMessage['headers']) => boolean;
   signal?: AbortSignal | undefined;
+  /** Absent: every address is asked. */
+  guard?: AddressGuard | undefined;
 }
 
 /**
@@ -41,29 +55,37 @@ export function exchange(url: URL, options: ExchangeOptions = {}): Promise<Excha
   return new Promise((resolve) => {
     let head: Exchange = none(`no answer within ${timeoutMs / 1000} s`);
     const request = start(url, options);
-    if (request === null) {
-      resolve(none('the request cannot be sent to this address'));
+    if (!(request instanceof EventEmitter)) {
+      resolve(request);
       return;
     }
+    let connectedMs: number | undefined;
     const finish = (body: Buffer | null): void => {
       clearTimeout(timer);
       signal?.removeEventListener('abort', abort);
       request.destroy();
-      resolve(head.answered ? { ...head, body } : head);
+      if (head.answered) resolve({ ...head, body });
+      else resolve(connectedMs === undefined ? head : { ...head, connectedMs });
     };
     const fail = (reason: string): void => {
-      if (!head.answered) head = none(reason);
+      if (!head.answered && head.isRefused !== true) head = none(reason);
       finish(null);
     };
     const abort = (): void => fail('the probe was given up');
     const timer = setTimeout(() => finish(null), timeoutMs);
     // Stays attached: destroying a request raises another error.
-    request.on('error', (error) => fail(reasonOf(error)));
+    request.on('error', (error) => {
+      if (error instanceof RefusedAddress) head = refused(error.message);
+      fail(reasonOf(error));
+    });
     if (signal?.aborted) {
       abort();
       return;
     }
     signal?.addEventListener('abort', abort, { once: true });
+    request.once('socket', (socket) =>
+      socket.once('connect', () => (connectedMs = Math.round(performance.now() - startedAt))),
+    );
     request.once('upgrade', (response: IncomingMessage, socket) => {
       socket.destroy();
       fail(`it switches protocols (${response.statusCode ?? 101}) instead of answering`);
@@ -80,23 +102,35 @@ export function exchange(url: URL, options: ExchangeOptions = {}): Promise<Excha
   });
 }
 
-function none(reason: string): Exchange {
+function none(reason: string): Unanswered {
   return { answered: false, reason, body: null };
 }
 
+function refused(reason: string): Unanswered {
+  return { ...none(reason), isRefused: true };
+}
+
 /** Node throws on a header value or a URL that no request can carry. */
-function start(url: URL, { method = 'GET', headers, ca }: ExchangeOptions): ClientRequest | null {
+function start(
+  url: URL,
+  { method = 'GET', headers, ca, guard }: ExchangeOptions,
+): ClientRequest | Unanswered {
+  const isTls = url.protocol === 'https:';
+  const port = url.port === '' ? (isTls ? 443 : 80) : Number(url.port);
+  const way = guarded(guard, url.hostname.replace(/^\[(.*)\]$/, '$1'), port);
+  if (way.refusal !== null) return refused(way.refusal);
   const all = {
     accept: 'application/json',
     'user-agent': 'agent-compliance',
     connection: 'close',
     ...headers,
   };
-  const options = { method, agent: false as const, headers: all };
+  const { lookup } = way;
+  const options = { method, agent: false as const, headers: all, ...(lookup && { lookup }) };
   try {
-    return url.protocol === 'https:' ? httpsRequest(url, { ...options, ca }) : httpRequest(url, options);
+    return isTls ? httpsRequest(url, { ...options, ca }) : httpRequest(url, options);
   } catch {
-    return null;
+    return none('the request cannot be sent to this address');
   }
 }
 

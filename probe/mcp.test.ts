@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { holdTimers } from '../testing/held-timers.ts';
 import { until } from '../testing/proxy-rig.ts';
 import { TestServers } from '../testing/sockets.ts';
@@ -231,16 +232,31 @@ describe('an MCP server at a host and a port, whose path is not known', () => {
       page(200),
       unreachable('it answers an MCP handshake with text/html, which is not of MCP'),
     ],
-    ['that hangs', silent, unreachable('no answer within 5 s')],
+    ['that accepts the request and says nothing', silent, reachable],
   ])('%s', async (_name, handler, expected) => {
     const port = await servers.http(handler);
     expect(await reach({ address: { host: '127.0.0.1', port } })).toEqual(expected);
   });
 
-  test('that accepts connections and speaks no HTTP', async () => {
-    const port = await servers.tcp((socket) => socket.end('SSH-2.0-x\r\n'));
-    expect(await mcpReach({ address: { host: '127.0.0.1', port } })).toEqual(
-      unreachable('the answer is not valid HTTP'),
-    );
+  const rpc = (socket: Socket): void => void socket.write(`${JSON.stringify(reply)}\n`);
+  test.each<[string, (socket: Socket) => void]>([
+    ['answers JSON-RPC in lines', rpc],
+    ['answers in a protocol of its own', (socket) => socket.end('SSH-2.0-x\r\n')],
+    ['closes the connection', (socket) => socket.end()],
+  ])('that speaks no HTTP and %s is reachable over TCP', async (_name, onConnection) => {
+    const address = { host: '127.0.0.1', port: await servers.tcp(onConnection) };
+    expect(await mcpReach({ address })).toEqual(reachable);
+    const declared = await mcpReach({ address, transport: 'http' });
+    expect(declared.state).toBe('unreachable');
+  });
+
+  test('on which nobody listens', async () => {
+    const address = { host: '127.0.0.1', port: await servers.closedPort() };
+    expect(await mcpReach({ address })).toEqual(unreachable('connection refused'));
+  });
+
+  test('that hangs where HTTP is declared', async () => {
+    const address = { host: '127.0.0.1', port: await servers.http(silent) };
+    expect(await reach({ address, transport: 'http' })).toEqual(unreachable('no answer within 5 s'));
   });
 });

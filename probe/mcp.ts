@@ -2,6 +2,7 @@ import type { HostPort } from '../core/facts/address.ts';
 import type { Reach } from '../core/facts/facts.ts';
 import { isRecord, own } from '../core/untrusted/fields.ts';
 import { createSseData } from '../core/usage/sse-data.ts';
+import type { AddressGuard } from './address-guard.ts';
 import { exchange, HTTP_TIMEOUT_MS, type Exchange, type ExchangeOptions } from './http-exchange.ts';
 
 export interface McpProbe {
@@ -12,12 +13,19 @@ export interface McpProbe {
   /** Milliseconds for everything; default, and most, 5000. */
   timeoutMs?: number | undefined;
   signal?: AbortSignal | undefined;
+  guard?: AddressGuard | undefined;
 }
 
 /** What one way of asking found. `isThere`: somebody answered HTTP, and not that this is no MCP. */
-type Outcome = { isMcp: true } | { isMcp: false; reason: string; answered: boolean; isThere: boolean };
+type Outcome =
+  | { isMcp: true }
+  | (Pick<Exchange & { answered: false }, 'reason' | 'isRefused' | 'connectedMs'> & {
+      isMcp: false;
+      answered: boolean;
+      isThere: boolean;
+    });
 
-type Limits = Pick<ExchangeOptions, 'timeoutMs' | 'signal'>;
+type Limits = Pick<ExchangeOptions, 'timeoutMs' | 'signal' | 'guard'>;
 type Way = (url: URL, limits: Limits) => Promise<Outcome>;
 
 /** Most bytes that are read of an answer; a server's instructions are in it. */
@@ -39,9 +47,11 @@ const INITIALIZE = JSON.stringify({
 /**
  * Does an MCP server answer: a handshake over streamable HTTP, then over the older HTTP+SSE. A session that this opens is
  * ended. One that wants a key (401, 403) or slows down (429) is there; one with an error of its own (5xx), a web page and
- * silence are not. Where the path is a guess, a server that only does not know it (other 4xx) passes. Never rejects.
+ * silence are not. Where the path is a guess, a server that only does not know it (other 4xx) passes. With a host and a port
+ * alone, a server that accepts the connection and speaks no HTTP passes: it may speak MCP over TCP. Never rejects.
  */
-export async function mcpReach({ address, transport, timeoutMs, signal }: McpProbe): Promise<Reach> {
+export async function mcpReach(probe: McpProbe): Promise<Reach> {
+  const { address, transport, timeoutMs, signal, guard } = probe;
   const urls = urlsOf(address);
   if (urls === null) return { state: 'unknown', reason: 'its address is no http: or https: URL' };
   const ways: [Way, URL][] = [
@@ -54,12 +64,17 @@ export async function mcpReach({ address, transport, timeoutMs, signal }: McpPro
   const leftMs = (): number => limitMs - (performance.now() - startedAt);
   const outcomes: (Outcome & { isMcp: false })[] = [];
   for (const [way, url] of ways) {
-    const outcome = await way(url, { timeoutMs: Math.max(1, Math.round(leftMs())), signal });
+    const outcome = await way(url, { timeoutMs: Math.max(1, Math.round(leftMs())), signal, guard });
     if (outcome.isMcp) return reachable(startedAt);
+    if (outcome.isRefused === true) return { state: 'unknown', reason: outcome.reason };
     outcomes.push(outcome);
     if (!outcome.answered || leftMs() <= 0) break;
   }
   const isGuess = !('url' in address);
+  const [first] = outcomes;
+  const connectedMs = first?.answered === false ? first.connectedMs : undefined;
+  if (isGuess && transport === undefined && connectedMs !== undefined)
+    return { state: 'reachable', latencyMs: connectedMs };
   if (isGuess && outcomes.every(({ isThere }) => isThere)) return reachable(startedAt);
   return { state: 'unreachable', reason: reasonOf(outcomes, limitMs) };
 }
@@ -140,7 +155,7 @@ function redirectOf(answer: Exchange, from: URL): URL | null {
 
 function outcomeOf(answer: Exchange): Outcome {
   const none = { isMcp: false, answered: true, isThere: false } as const;
-  if (!answer.answered) return { ...none, answered: false, reason: answer.reason };
+  if (!answer.answered) return { ...answer, ...none, answered: false };
   const { status, headers, body } = answer;
   if (status === 401 || status === 403 || status === 429) return { isMcp: true };
   if (status >= 500) return { ...none, reason: `it answers ${status}` };

@@ -9,6 +9,7 @@ import type { Facts, Reach } from '../core/facts/facts.ts';
 import type { CheckCategory } from '../core/health/health.ts';
 import { categoryOf } from '../core/health/summarize.ts';
 import type { Manifest } from '../core/manifest/manifest.ts';
+import { createAddressGuard, type AddressGuard } from './address-guard.ts';
 import { commandReach } from './command.ts';
 import { mcpReach } from './mcp.ts';
 import { modelReach } from './model.ts';
@@ -27,6 +28,8 @@ export interface ReachInput {
   speaksProtocols?: boolean;
   /** Kinds of targets that are not connected to. */
   leaveOut?: readonly CheckCategory[];
+  /** Ports of this process, which are not asked on this machine's own addresses. */
+  ownPorts?: readonly number[];
   signal: AbortSignal;
 }
 
@@ -40,7 +43,8 @@ export async function reachFacts(input: ReachInput): Promise<Facts['reach']> {
       (address.known || (input.speaksProtocols === true && address.command !== undefined)) &&
       !input.leaveOut?.includes(categoryOf(id) ?? 'service'),
   );
-  const probes = targets.map(async (target): Probe => [target.id, await reachOf(target, input)]);
+  const guard = createAddressGuard(input.ownPorts ?? []);
+  const probes = targets.map(async (target): Probe => [target.id, await reachOf(target, input, guard)]);
   if (input.asksModel === true) probes.push(...modelProbes(input));
   return new Map(await Promise.all(probes));
 }
@@ -53,7 +57,7 @@ function modelProbes({ manifest, sources, signal }: ReachInput): Probe[] {
   ]);
 }
 
-async function reachOf({ id, address }: ReachTarget, input: ReachInput): Promise<Reach> {
+async function reachOf({ id, address }: ReachTarget, input: ReachInput, guard: AddressGuard): Promise<Reach> {
   const { sources, signal } = input;
   if (!address.known) return startOf(address, sources);
   const { value, port, type, timeoutSeconds, transport } = address;
@@ -62,7 +66,7 @@ async function reachOf({ id, address }: ReachTarget, input: ReachInput): Promise
   const timeoutMs = timeoutSeconds === undefined ? undefined : timeoutSeconds * 1000;
   if (categoryOf(id) === 'mcp') {
     const where = port === undefined ? { url: resolved.value } : { host: resolved.value, port };
-    return mcpReach({ address: where, transport, timeoutMs, signal });
+    return mcpReach({ address: where, transport, timeoutMs, signal, guard });
   }
   const to: HostPort | null =
     port === undefined ? parseAddress(resolved.value, type) : { host: resolved.value, port };
@@ -70,6 +74,7 @@ async function reachOf({ id, address }: ReachTarget, input: ReachInput): Promise
   return tcpReach(to.host, to.port, {
     timeoutMs: Math.min(timeoutMs ?? TCP_TIMEOUT_MS, TCP_TIMEOUT_MS),
     signal,
+    guard,
     ping: input.speaksProtocols === true ? pingOf(resolved.value, type) : null,
   });
 }

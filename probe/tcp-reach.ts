@@ -1,6 +1,7 @@
-import { connect, isIP, type Socket } from 'node:net';
+import { connect, isIP, type LookupFunction, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { Reach } from '../core/facts/facts.ts';
+import { guarded, RefusedAddress, type AddressGuard } from './address-guard.ts';
 import { reasonOf } from './reason.ts';
 
 export const TCP_TIMEOUT_MS = 3000;
@@ -20,6 +21,8 @@ export interface TcpReachOptions {
   signal?: AbortSignal | undefined;
   /** Absent: a connection is enough, and is closed at once without a byte. */
   ping?: Ping | null | undefined;
+  /** Absent: every address is connected to. */
+  guard?: AddressGuard | undefined;
 }
 
 /** Most bytes of an answer that are read. */
@@ -31,11 +34,12 @@ export function tcpReach(host: string, port: number, options: TcpReachOptions = 
   const timeoutMs = options.timeoutMs ?? TCP_TIMEOUT_MS;
   const startedAt = performance.now();
   return new Promise((resolve) => {
-    if (signal?.aborted) {
-      resolve(gaveUp);
+    const way = guarded(options.guard, host, port);
+    if (signal?.aborted || way.refusal !== null) {
+      resolve(way.refusal === null ? gaveUp : { state: 'unknown', reason: way.refusal });
       return;
     }
-    const socket = opened(host, port, ping?.tls === true);
+    const socket = opened({ host, port, lookup: way.lookup }, ping?.tls === true);
     if (socket === null) {
       resolve({ state: 'unreachable', reason: 'the address is no host and port' });
       return;
@@ -54,7 +58,10 @@ export function tcpReach(host: string, port: number, options: TcpReachOptions = 
     const timer = setTimeout(() => fail(`${late} within ${timeoutMs / 1000} s`), timeoutMs);
     signal?.addEventListener('abort', abort, { once: true });
     // Stays attached: a socket may fail again after it was destroyed.
-    socket.on('error', (error) => fail(reasonOf(error)));
+    socket.on('error', (error) => {
+      if (error instanceof RefusedAddress) finish({ state: 'unknown', reason: error.message });
+      else fail(reasonOf(error));
+    });
     socket.once('connect', () => {
       if (!ping) reached();
       else late = 'it accepts connections but does not answer';
@@ -81,11 +88,15 @@ function converse(
 }
 
 /** Node throws on what can be no address at all. */
-function opened(host: string, port: number, tls: boolean): Socket | null {
+function opened(
+  { host, port, lookup }: { host: string; port: number; lookup: LookupFunction | undefined },
+  tls: boolean,
+): Socket | null {
+  const to = { host, port, ...(lookup && { lookup }) };
   try {
-    if (!tls) return connect({ host, port });
+    if (!tls) return connect(to);
     const servername = isIP(host) === 0 ? { servername: host } : {};
-    return connectTls({ host, port, rejectUnauthorized: false, ...servername });
+    return connectTls({ ...to, rejectUnauthorized: false, ...servername });
   } catch {
     return null;
   }

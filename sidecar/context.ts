@@ -79,6 +79,7 @@ export async function createContext({ config, env, logger, clock }: ContextInput
     policy,
     upstreamUrl: config.UPSTREAM_URL,
     environment: environmentOf(config, env),
+    ownPorts: [config.PROXY_PORT, config.CONTROL_PLANE_PORT],
     podAgentName: config.AGENT_NAME,
     manifest,
     proofs,

@@ -30,6 +30,8 @@ export interface Assessment {
 export interface AssessorOptions {
   upstreamUrl: URL;
   environment: AgentEnvironment;
+  /** The sidecar's, which a manifest must not make it ask. */
+  ownPorts: readonly number[];
   podAgentName: string | null;
   manifest: CurrentManifest;
   proofs: ProofStore;
@@ -76,14 +78,25 @@ export class Assessor {
   }
 
   async #run(): Promise<Assessment> {
-    const { upstreamUrl, environment, podAgentName, proofs, proofWrites, ring, policy, clock, signal } =
-      this.#options;
+    const {
+      upstreamUrl,
+      environment,
+      ownPorts,
+      podAgentName,
+      proofs,
+      proofWrites,
+      ring,
+      policy,
+      clock,
+      signal,
+    } = this.#options;
     const { manifest, hash: manifestHash, invalid } = this.#options.manifest;
     const entries = ring.newest();
     const facts = await gather({
       manifest,
       upstreamUrl,
       environment,
+      ownPorts,
       now: () => clock.now(),
       behavior: summarizeBehavior(entries),
       ...(policy.hasEngine && { policy: () => policy.facts(entries) }),

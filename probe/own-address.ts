@@ -1,0 +1,30 @@
+import { BlockList, isIP, isIPv6 } from 'node:net';
+import { hostname, networkInterfaces } from 'node:os';
+
+/** Whether a connection to this IP address ends at this machine: loopback, the unspecified address, or one of an interface. */
+export function isOwnAddress(address: string): boolean {
+  if (isIP(address) === 0) return false;
+  const own = new BlockList();
+  own.addSubnet('127.0.0.0', 8);
+  own.addSubnet('0.0.0.0', 8);
+  own.addAddress('::1', 'ipv6');
+  own.addAddress('::', 'ipv6');
+  for (const each of Object.values(networkInterfaces()).flat())
+    if (each !== undefined) own.addAddress(each.address, isIPv6(each.address) ? 'ipv6' : 'ipv4');
+  // Takes an IPv4 address in IPv6 notation for what it is.
+  return own.check(address, isIPv6(address) ? 'ipv6' : 'ipv4');
+}
+
+/** The same for a host of a URL: without a resolver, `localhost` and this machine's name are known to end here. */
+export function isOwnHost(host: string): boolean {
+  const name = host
+    .toLowerCase()
+    .replace(/^\[(.*)\]$/, '$1')
+    .replace(/\.$/, '');
+  return (
+    isOwnAddress(name) ||
+    name === 'localhost' ||
+    name.endsWith('.localhost') ||
+    name === hostname().toLowerCase()
+  );
+}
