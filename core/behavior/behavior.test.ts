@@ -25,7 +25,10 @@ describe('behavioral headers', () => {
     ['confirmed', { 'x-platform-user-confirmed': ' True ' }, { userConfirmed: true }],
     ['not confirmed', { 'x-platform-user-confirmed': 'false' }, { userConfirmed: false }],
     ['yes is no confirmation', { 'x-platform-user-confirmed': 'yes' }, {}],
-    ['nor is true twice', { 'x-platform-user-confirmed': 'true,true' }, {}],
+    ['true twice is true', { 'x-platform-user-confirmed': 'true,True' }, { userConfirmed: true }],
+    ['false twice is false', { 'x-platform-user-confirmed': 'false, false' }, { userConfirmed: false }],
+    ['true and false is neither', { 'x-platform-user-confirmed': 'true,false' }, {}],
+    ['nor is true and nothing', { 'x-platform-user-confirmed': 'true,' }, {}],
     [
       'a name is cut at 500 characters',
       { 'x-platform-tools-called': 'x'.repeat(900) },

@@ -21,11 +21,17 @@ export function parseBehaviorHeaders(headers: ReadonlyMap<string, string>): Beha
   const behavior: Behavior = {};
   const guardrails = headers.get(GUARDRAILS_HEADER);
   const tools = headers.get(TOOLS_HEADER);
-  const confirmed = headers.get(CONFIRMED_HEADER)?.trim().toLowerCase();
+  const confirmed = new Set(
+    headers
+      .get(CONFIRMED_HEADER)
+      ?.split(',')
+      .map((each) => each.trim().toLowerCase()),
+  );
   if (guardrails !== undefined) behavior.guardrailsInvoked = namesIn(guardrails);
   if (tools !== undefined) behavior.toolsCalled = namesIn(tools);
-  // Anything else than the two words is not reported: it must not pass for a confirmation, nor for a refusal.
-  if (confirmed === 'true' || confirmed === 'false') behavior.userConfirmed = confirmed === 'true';
+  // Anything else than one of the two words, however often, is not reported: it must not pass for a confirmation, nor for a refusal.
+  const [word] = confirmed;
+  if (confirmed.size === 1 && (word === 'true' || word === 'false')) behavior.userConfirmed = word === 'true';
   return behavior;
 }
 
