@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import buildConnector from 'undici/lib/core/connect.js';
 import errors from 'undici/lib/core/errors.js';
@@ -11,6 +12,7 @@ import {
   type UpstreamFailure,
   type UpstreamHandler,
   type UpstreamOptions,
+  type UpstreamRequest,
 } from './upstream.ts';
 
 /** A connection to the agent whose response nobody takes buffers one read (64 KiB) and no second one. */
@@ -18,15 +20,13 @@ const SOCKET_BUFFER_BYTES = 16 * 1024;
 
 /** The way to the agent for nearly every request: undici's pool, whose low-level dispatch costs the least per request. */
 export function createPooledUpstream(options: UpstreamOptions): Upstream {
-  const socketOptions = {
-    allowH2: false,
-    timeout: connectTimeoutOf(options.timeoutMs),
-    highWaterMark: SOCKET_BUFFER_BYTES,
-  };
-  const connect = buildConnector(socketOptions);
+  // undici's own time-outs are off: its timers above one second are up to a second late.
+  const connect = buildConnector({ allowH2: false, timeout: 0, highWaterMark: SOCKET_BUFFER_BYTES });
+  const connectTimeoutMs = connectTimeoutOf(options.timeoutMs);
   const pool = new Pool(options.url.origin, {
     connect: (target, callback) => {
-      connect(target, (error, socket) => {
+      const connecting = connect(target, (error, socket) => {
+        clearTimeout(timer);
         if (error !== null) {
           unconnected.add(error);
           callback(error, null);
@@ -38,17 +38,22 @@ export function createPooledUpstream(options: UpstreamOptions): Upstream {
         callback(null, socket);
         if (!socket.destroyed) mendParser(socket);
       });
+      const timer = setTimeout(() => {
+        connecting.destroy(new errors.ConnectTimeoutError());
+      }, connectTimeoutMs);
     },
     allowH2: false,
     pipelining: 1,
     keepAliveTimeout: options.idleMs ?? IDLE_MS,
     bodyTimeout: 0,
-    headersTimeout: options.timeoutMs ?? 0,
+    headersTimeout: 0,
   });
   const prefix = options.url.pathname.replace(/\/$/, '');
   return {
     send({ method, path, headers, body }, handler) {
-      pool.dispatch({ method, path: prefix + path, headers, body }, new PooledExchange(handler));
+      const exchange = new PooledExchange(handler);
+      if (options.timeoutMs !== null) exchange.limitWait(options.timeoutMs, body);
+      pool.dispatch({ method, path: prefix + path, headers, body }, exchange);
     },
     close: () => pool.destroy(),
   };
@@ -64,9 +69,43 @@ class PooledExchange implements Dispatcher.DispatchHandler, UpstreamControl {
   readonly #handler: UpstreamHandler;
   #controller: Dispatcher.DispatchController | null = null;
   #hasAnswered = false;
+  #hasTimedOut = false;
+  /** Ends the watch over the time to the first byte of the answer. */
+  #stopWaiting: () => void = () => undefined;
 
   constructor(handler: UpstreamHandler) {
     this.#handler = handler;
+  }
+
+  /**
+   * The time counts while the agent is to act: from the start where the whole request is known, else from the end of its
+   * body, or while the agent takes no more of it.
+   */
+  limitWait(timeoutMs: number, body: UpstreamRequest['body']): void {
+    let timer: NodeJS.Timeout | undefined;
+    let isWaiting = true;
+    const clear = (): void => clearTimeout(timer);
+    const wait = (): void => {
+      clear();
+      if (isWaiting) timer = setTimeout(() => this.#timeOut(), timeoutMs);
+    };
+    this.#stopWaiting = () => {
+      isWaiting = false;
+      clear();
+    };
+    if (body instanceof Readable) body.on('pause', wait).on('resume', clear).on('end', wait);
+    else wait();
+  }
+
+  #timeOut(): void {
+    const error = new errors.HeadersTimeoutError();
+    if (this.#controller !== null) {
+      this.#controller.abort(error);
+      return;
+    }
+    // It still waits for a connection, and is ended when that comes.
+    this.#hasTimedOut = true;
+    this.#handler.onError({ kind: 'timeout', error });
   }
 
   abort(): void {
@@ -83,7 +122,8 @@ class PooledExchange implements Dispatcher.DispatchHandler, UpstreamControl {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    this.#handler.onStart(this);
+    if (this.#hasTimedOut) this.abort();
+    else this.#handler.onStart(this);
   }
 
   onResponseStarted(): void {
@@ -98,7 +138,10 @@ class PooledExchange implements Dispatcher.DispatchHandler, UpstreamControl {
   ): void {
     const raw = asStrings(rawHeaders);
     if (status < 200) this.#handler.onInformation(status, raw);
-    else this.#handler.onHead(status, message, raw);
+    else {
+      this.#stopWaiting();
+      this.#handler.onHead(status, message, raw);
+    }
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -110,6 +153,8 @@ class PooledExchange implements Dispatcher.DispatchHandler, UpstreamControl {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.#stopWaiting();
+    if (this.#hasTimedOut) return;
     this.#handler.onError({ kind: kindOf(error, this.#hasAnswered), error });
   }
 }

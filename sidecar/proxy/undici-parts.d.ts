@@ -5,8 +5,12 @@ declare module 'undici/lib/dispatcher/pool.js' {
   export default Pool;
 }
 declare module 'undici/lib/core/connect.js' {
-  import { buildConnector } from 'undici';
-  export default buildConnector;
+  import type { Socket } from 'node:net';
+  import type { buildConnector } from 'undici';
+  /** The entry point's types leave out the socket's option and that the socket is returned. */
+  export default function (
+    options: buildConnector.BuildOptions & { highWaterMark: number },
+  ): (...args: Parameters<buildConnector.connector>) => Socket;
 }
 declare module 'undici/lib/core/errors.js' {
   import { errors } from 'undici';
