@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { requestHeaders, responseHeaders, responseTrailers } from './headers.ts';
+import { requestHeaders, requestTrailers, responseHeaders, responseTrailers } from './headers.ts';
 
 const to = { requestId: 'r-1', host: 'shop.test', remoteAddress: '10.0.0.9', proto: 'http' as const };
 const added = [
@@ -56,6 +56,28 @@ describe('the head of a request', () => {
     ],
     ['does not speak for the agent', ['X-Platform-User-Confirmed', 'true', 'x-platform-anything', '1'], []],
     ['does not speak for the agent with underscores either', ['X_Platform_User_Confirmed', 'true'], []],
+    ...[
+      'X_Forwarded_For',
+      'X-Forwarded_Proto',
+      'x_forwarded-host',
+      'X_Forwarded_Port',
+      'X_Request_Id',
+      'Content_Length',
+      'Transfer_Encoding',
+      'Proxy_Authorization',
+    ].map((name): [string, string[], string[]] => [`loses ${name}`, [name, '1'], []]),
+    ['keeps other names with underscores', ['api_key', '1'], ['api_key', '1']],
+    [
+      'announces no trailer that is dropped',
+      [
+        'Trailer',
+        'X-Sum, X-Platform-Tools-Called,host, x_forwarded_for, X-Request-Id',
+        'Connection',
+        'x-sum',
+      ],
+      [],
+    ],
+    ['announces the others', ['trailer', 'Content-Length, X-Sum , X-Other'], ['trailer', 'X-Sum, X-Other']],
     ['asks for no 100-continue', ['Expect', '100-continue'], []],
     ['carries one request id', ['X-Request-ID', 'from-client'], []],
     ['carries one Host', ['Host', 'other'], []],
@@ -84,6 +106,22 @@ describe('the head of a request', () => {
       'X-Request-Id',
       'r-1',
     ]);
+  });
+
+  test('has no trailers that belong into it, by their twins either', () => {
+    const raw = [
+      'X-Sum',
+      '1',
+      'X_Forwarded_For',
+      '2',
+      'content_length',
+      '3',
+      'X_Request_Id',
+      '4',
+      'Host',
+      '5',
+    ];
+    expect(requestTrailers(raw)).toEqual(['X-Sum', '1']);
   });
 
   test('says an IPv4 peer of a dual-stack socket plainly, and no host where there was none', () => {
@@ -145,6 +183,25 @@ describe('the head of an answer', () => {
       'keeps the names of its trailers, where chunks let it have some',
       ['Transfer-Encoding', 'chunked', 'Trailer', 'X-Sum'],
       ['Trailer', 'X-Sum'],
+    ],
+    [
+      'loses the names of trailers that are dropped',
+      ['Transfer-Encoding', 'chunked', 'Trailer', 'X-Platform-Tools-Called, X-Sum,X-Request-Id'],
+      ['Trailer', 'X-Sum'],
+    ],
+    [
+      'loses Trailer when none is left',
+      [
+        'Transfer-Encoding',
+        'chunked',
+        'Trailer',
+        'x_platform_tools_called',
+        'Trailer',
+        'Keep-Alive, X-Hop',
+        'Connection',
+        'X-Hop',
+      ],
+      [],
     ],
     [
       'loses them where it can have none',

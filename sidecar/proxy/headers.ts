@@ -29,11 +29,33 @@ const REWRITTEN: ReadonlySet<string> = new Set([
 /** A `Connection` header may name what else belongs to the connection, but not what frames or routes the message. */
 const NEVER_LISTED: ReadonlySet<string> = new Set(['content-length', 'host']);
 
+/** Of these, a name written with `_` is dropped from requests too: some servers read it as the one that is written anew. */
+const NO_TWINS: ReadonlySet<string> = new Set([
+  'content-length',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'transfer-encoding',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-port',
+  'x-forwarded-proto',
+  'x-request-id',
+]);
+
+function dashed(lowerName: string): string {
+  return lowerName.includes('_') ? lowerName.replaceAll('_', '-') : lowerName;
+}
+
+function isTwin(lowerName: string): boolean {
+  return lowerName.includes('_') && NO_TWINS.has(dashed(lowerName));
+}
+
 /** The product's own names; some servers read `_` and `-` in a header name as the same. */
 export function isPlatformName(lowerName: string): boolean {
   if (lowerName.charCodeAt(0) !== 120) return false;
-  const name = lowerName.includes('_') ? lowerName.replaceAll('_', '-') : lowerName;
-  return name.startsWith('x-platform-');
+  return dashed(lowerName).startsWith('x-platform-');
 }
 
 /** Every value of one header, in order. */
@@ -111,8 +133,9 @@ export function requestHeaders(raw: HeaderList, to: ForwardedFor): string[] {
     const value = raw[i + 1] ?? '';
     const lower = name.toLowerCase();
     if (lower === 'te') acceptsTrailers ||= /(^|,)\s*trailers\s*(,|$)/i.test(value);
-    if (listed.has(lower) || HOP_BY_HOP.has(lower) || isPlatformName(lower)) continue;
-    if (lower === 'x-forwarded-for') forwarded.for.push(value);
+    if (listed.has(lower) || HOP_BY_HOP.has(lower) || isPlatformName(lower) || isTwin(lower)) continue;
+    if (lower === 'trailer') announce(head, name, value, (each) => listed.has(each) || !mayTrail(each));
+    else if (lower === 'x-forwarded-for') forwarded.for.push(value);
     else if (lower === 'x-forwarded-proto') forwarded.proto.push(value);
     else if (lower === 'x-forwarded-host') forwarded.host.push(value);
     else if (!REWRITTEN.has(lower)) head.push(name, value);
@@ -161,10 +184,29 @@ function withoutOwn(raw: HeaderList, isHead: boolean): ResponseHead {
     if (isPlatformName(lower)) addValue(platform, lower.replaceAll('_', '-'), value);
     else if (listed.has(lower) || HOP_BY_HOP.has(lower) || lower === 'x-request-id') continue;
     else if (isChunked && lower === 'content-length') continue;
-    else if (isHead && !isChunked && lower === 'trailer') continue;
-    else headers.push(name, value);
+    else if (isHead && lower === 'trailer') {
+      if (isChunked) announce(headers, name, value, (each) => listed.has(each) || isOwn(each));
+    } else headers.push(name, value);
   }
   return { headers, platform };
+}
+
+/** What is dropped from a message in either direction, wherever it stands in it. */
+function isOwn(lowerName: string): boolean {
+  return isPlatformName(lowerName) || HOP_BY_HOP.has(lowerName) || lowerName === 'x-request-id';
+}
+
+/** A `Trailer` header without the names that are dropped, in case they come; without any, it goes too. */
+function announce(
+  head: string[],
+  name: string,
+  value: string,
+  isDropped: (lowerName: string) => boolean,
+): void {
+  const names = value.split(',').map((each) => each.trim());
+  const kept = names.filter((each) => !isDropped(each.toLowerCase()));
+  if (kept.length === names.length) head.push(name, value);
+  else if (kept.length > 0) head.push(name, kept.join(', '));
 }
 
 function addValue(map: Map<string, string>, name: string, value: string): void {
@@ -191,12 +233,18 @@ const NEVER_A_TRAILER: ReadonlySet<string> = new Set([
   'trailer',
   'x-forwarded-for',
   'x-forwarded-host',
+  'x-forwarded-port',
   'x-forwarded-proto',
 ]);
+
+/** Whether a client may send this after its body. */
+function mayTrail(lowerName: string): boolean {
+  return !isOwn(lowerName) && !isTwin(lowerName) && !NEVER_A_TRAILER.has(dashed(lowerName));
+}
 
 /** Trailers of a request, without what a client must not say there. */
 export function requestTrailers(raw: HeaderList): string[] {
   return pairsOf(withoutOwn(raw, false).headers)
-    .filter(([name]) => !NEVER_A_TRAILER.has(name.toLowerCase()))
+    .filter(([name]) => mayTrail(name.toLowerCase()))
     .flat();
 }

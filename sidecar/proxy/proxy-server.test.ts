@@ -176,6 +176,25 @@ describe('the request id', () => {
     expect(headers['x-request-id']).toBe(body);
     expect((await completedEntry(rig)).requestId).toBe(body);
   });
+
+  test('that another entry of the ring has is replaced, so that no events go to the wrong one', async () => {
+    const seen: unknown[] = [];
+    rig = await startRig(
+      (request, response) => {
+        seen.push(request.headers['x-request-id']);
+        response.end();
+      },
+      { capacity: 2 },
+    );
+    const send = async (id: string): Promise<unknown> =>
+      (await ask(rig.port, { headers: { 'x-request-id': id } })).headers['x-request-id'];
+    const returned = [await send('a'), await send('a'), await send('b'), await send('c'), await send('a')];
+    const other = expect.not.stringMatching(/^a$/);
+    // The ring of two has lost the first one by then.
+    expect(returned).toEqual(['a', other, 'b', 'c', 'a']);
+    expect(seen).toEqual(returned);
+    expect(rig.audit.ring.newest().map(({ requestId }) => requestId)).toEqual(returned.slice(-2));
+  });
 });
 
 describe('answers without a body', () => {
@@ -231,6 +250,7 @@ describe('what comes before and after an answer', () => {
     });
     const answer = await ask(rig.port, { headers: { te: 'trailers' } });
     expect(answer.trailers).toEqual({ 'x-sum': '42' });
+    expect(answer.headers).toMatchObject({ trailer: 'X-Sum' });
     expect(await completedEntry(rig)).toMatchObject({ toolsCalled: ['pay'] });
   });
 
@@ -586,6 +606,55 @@ describe('an agent without an answer', () => {
       title: 'Gateway Timeout',
       detail: 'the agent did not answer in time',
     });
+  });
+
+  test.each([
+    ['without a body', 'GET', {}],
+    ['with a length', 'POST', { 'content-length': '1' }],
+    ['chunked', 'POST', { 'transfer-encoding': 'chunked' }],
+    ['to a WebSocket', 'GET', { connection: 'upgrade', upgrade: 'websocket' }],
+  ])('that hangs gives 504 to the millisecond, %s', async (_title, method, headers) => {
+    using timers = holdTimers();
+    let isAsked = false;
+    const onAsked = (): void => void (isAsked = true);
+    rig = await startRig((request) => void request.resume().on('end', onAsked), { timeoutMs: 1_234 });
+    rig.agent.on('upgrade', (_request, socket: Socket) => {
+      onAsked();
+      socket
+        .on('error', onAsked)
+        .on('end', () => socket.destroy())
+        .resume();
+    });
+    let isAnswered = false;
+    const asked = ask(rig.port, { method, headers, ...(method === 'POST' && { body: 'x' }) }).finally(
+      () => (isAnswered = true),
+    );
+    await until(() => isAsked, 'the request at the agent');
+    await timers.pass(1_233);
+    expect(isAnswered).toBe(false);
+    await timers.pass(1);
+    expect((await asked).status).toBe(504);
+  });
+
+  test('to which no connection comes about is given up to the millisecond', async () => {
+    await using full = await fullListener();
+    using timers = holdTimers();
+    const before = await startProxyBefore(new URL(`http://127.0.0.1:${full.port}`), { timeoutMs: 1_234 });
+    rig = { ...before, agent: createServer() };
+    for (const body of ['', 'x'.repeat(100_000)]) {
+      let isAnswered = false;
+      const asked = ask(rig.port, {
+        method: 'POST',
+        headers: { 'content-length': String(body.length) },
+        body,
+      }).finally(() => (isAnswered = true));
+      const arrived = rig.audit.ring.last + 1;
+      await until(() => rig.audit.ring.last === arrived, 'the request at the proxy');
+      await timers.pass(1_233);
+      expect(isAnswered).toBe(false);
+      await timers.pass(1);
+      expect((await asked).status).toBe(504);
+    }
   });
 
   test('that takes no more of a long body gives 504 when there is a time-out, with a length or without', async () => {

@@ -160,7 +160,7 @@ function pass(
     answerProblem(response, { ...OVERLOAD, close: true });
     return;
   }
-  const requestId = requestIdOf(request.rawHeaders);
+  const requestId = requestIdOf(request.rawHeaders, context.audit.ring);
   const onAnswered = (): void => pipeline.answered();
   pipeline.add(
     new Exchange(context, { request, response, framed, requestId, arrivedAtMs, onAnswered }),

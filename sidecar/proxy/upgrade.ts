@@ -141,7 +141,7 @@ function admit(
     writeProblem(client, OVERLOAD);
     return null;
   }
-  const requestId = requestIdOf(request.rawHeaders);
+  const requestId = requestIdOf(request.rawHeaders, context.audit.ring);
   const recording = context.audit.arrive({ requestId, method: 'GET', target: framed.path });
   const head = requestHeaders(request.rawHeaders, {
     requestId,

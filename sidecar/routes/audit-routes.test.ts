@@ -22,13 +22,14 @@ const tell = (body: unknown): Promise<Response> =>
   });
 const TOOL = { type: 'tool', name: 't' };
 
-describe('a page of a ring that holds seq 3 to 6, of which two have the id 5', () => {
+describe('a page of a ring that holds seq 3 to 6, of which seq 3 has the id 5', () => {
   test.each([
     ['?limit=99999999999999999999', [3, 4, 5, 6]],
     ['?limit=002', [5, 6]],
     ['?since=0', [3, 4, 5, 6]],
     ['?since=1', [3, 4, 5, 6]],
     ['?since=05', [6]],
+    ['?since=5', [6]],
     ['?since=6', []],
     ['?since=7', [3, 4, 5, 6]],
     ['?since=99999999999999999999', [3, 4, 5, 6]],
@@ -37,16 +38,16 @@ describe('a page of a ring that holds seq 3 to 6, of which two have the id 5', (
     ['?since=-1', [3, 4, 5, 6]],
     ['?since=4.0', [3, 4, 5, 6]],
   ])('%s', async (query, seqs) => {
-    await send('same', '9', 'same', 'same', '5', '5');
+    await send('a', '9', '5', 'same', 'b', 'c');
     expect((await audit(query)).map(({ seq }) => seq)).toEqual(seqs);
   });
 });
 
 describe('events', () => {
-  test('go to the newest entry of an id', async () => {
+  test('go to the entry of their id, also when a later client sent the same one', async () => {
     await send('a', 'a', 'b');
     await tell({ requestId: 'a', events: [TOOL] });
-    expect((await audit()).map(({ toolsCalled }) => toolsCalled)).toEqual([undefined, ['t'], undefined]);
+    expect((await audit()).map(({ toolsCalled }) => toolsCalled)).toEqual([['t'], undefined, undefined]);
   });
 
   test('of every variant are recorded as they came, with the name of who told them, unchecked', async () => {
