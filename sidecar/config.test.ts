@@ -1,3 +1,4 @@
+import { hostname, networkInterfaces } from 'node:os';
 import { describe, expect, test } from '@jest/globals';
 import { describeProblems } from '../runtime/env.ts';
 import { readConfig } from './config.ts';
@@ -104,6 +105,35 @@ describe('values that are right alone but wrong together', () => {
     ['heartbeats without a credential', { PLATFORM_URL: 'https://cp' }, 'PLATFORM_URL'],
   ])('%s', (_title, env, name) => {
     expect(problemsOf(env).map((problem) => problem.name)).toEqual([name]);
+  });
+});
+
+describe('UPSTREAM_URL on a port of the sidecar', () => {
+  const own = [
+    'localhost',
+    'LOCALHOST.',
+    'agent.localhost',
+    '127.8.9.10',
+    '[::1]',
+    '0.0.0.0',
+    '[::]',
+    '[::ffff:127.0.0.1]',
+    '2130706433',
+    hostname(),
+    ...Object.values(networkInterfaces()).flatMap((each) =>
+      (each ?? []).map(({ address }) => (address.includes(':') ? `[${address}]` : address)),
+    ),
+  ];
+  test.each(own)('at %s is refused', (host) => {
+    for (const port of ['4000', '4001']) {
+      const problems = problemsOf({ UPSTREAM_URL: `http://${host}:${port}` });
+      expect(problems.map(({ name }) => name)).toEqual(['UPSTREAM_URL']);
+    }
+    expect(readConfig({ UPSTREAM_URL: `http://${host}:8000` }).ok).toBe(true);
+  });
+
+  test.each(['192.0.2.7', 'agent.example', '[2001:db8::7]'])('at %s is not this machine', (host) => {
+    expect(readConfig({ UPSTREAM_URL: `http://${host}:4000` }).ok).toBe(true);
   });
 });
 

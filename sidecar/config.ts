@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { isDnsLabel } from '../core/injection/names.ts';
 import type { ProofWrites } from '../core/proof/proof.ts';
+import { isOwnHost } from '../probe/own-address.ts';
 import {
   flag,
   integer,
@@ -216,7 +217,7 @@ export const COMBINATIONS: readonly Combination[] = [
   },
   {
     name: 'UPSTREAM_URL',
-    wanted: 'the address of the agent, not of the sidecar itself',
+    wanted: 'the address of the agent, not a port of the sidecar on this machine',
     isWrong: (set) =>
       pointsAt(set('UPSTREAM_URL') ?? DEFAULT_UPSTREAM, [
         set('PROXY_PORT') ?? '4000',
@@ -242,8 +243,8 @@ function pointsAt(upstream: string, ownPorts: readonly string[]): boolean {
   const url = URL.parse(upstream);
   return (
     url !== null &&
-    ['localhost', '127.0.0.1', '[::1]'].includes(url.hostname) &&
-    ownPorts.includes(url.port || (url.protocol === 'https:' ? '443' : '80'))
+    isOwnHost(url.hostname) &&
+    ownPorts.map(Number).includes(Number(url.port || (url.protocol === 'https:' ? '443' : '80')))
   );
 }
 
