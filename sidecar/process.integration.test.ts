@@ -6,6 +6,9 @@ import { connect, type AddressInfo, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import type { AuditEntry } from '../core/behavior/audit-entry.ts';
+import type { HealthReport } from '../core/health/health.ts';
+import { nodeOptions } from '../core/injection/build-sidecar.ts';
 import { freePorts } from '../examples/demo/free-ports.ts';
 import { until } from '../testing/proxy-rig.ts';
 import { manifestText } from '../testing/sidecar-rig.ts';
@@ -72,10 +75,15 @@ function speak(url: string, bytes: string): Speaker {
   return { text: () => text, isClosed: () => isClosed };
 }
 
-async function startGood(): Promise<Run & { proxy: string; control: string }> {
+type Ports = Record<'proxyPort' | 'controlPort', number>;
+
+async function startGood(
+  spec: (ports: Ports) => object = () => ({}),
+  env: Record<string, string> = {},
+): Promise<Run & { proxy: string; control: string }> {
   const manifest = join(folder, 'agent.yaml');
-  await writeFile(manifest, manifestText());
-  const [proxyPort, controlPort] = await freePorts(2);
+  const [proxyPort = 0, controlPort = 0] = await freePorts(2);
+  await writeFile(manifest, manifestText(spec({ proxyPort, controlPort })));
   const { port } = agent.address() as AddressInfo;
   const started = run({
     MANIFEST_PATH: manifest,
@@ -83,6 +91,7 @@ async function startGood(): Promise<Run & { proxy: string; control: string }> {
     BIND_ADDRESS: '127.0.0.1',
     PROXY_PORT: String(proxyPort),
     CONTROL_PLANE_PORT: String(controlPort),
+    ...env,
   });
   await until(() => started.output().includes('"listens"'), 'the start');
   return { ...started, proxy: `http://127.0.0.1:${proxyPort}`, control: `http://127.0.0.1:${controlPort}` };
@@ -209,6 +218,119 @@ test('a port that is taken ends the process with exit code 1', async () => {
     expect(await started.exit()).toBe(1);
     expect(started.output()).toContain('EADDRINUSE');
   }
+});
+
+test('a manifest cannot make the sidecar ask its own ports, nor link-local addresses', async () => {
+  const paths: unknown[] = [];
+  play = (request, response) => {
+    paths.push(request.url);
+    response.end();
+  };
+  const { control } = await startGood(({ proxyPort, controlPort }) => ({
+    requires: {
+      services: [
+        { name: 'proxy', address: `localhost:${proxyPort}` },
+        { name: 'metadata', address: '169.254.169.254:80' },
+      ],
+    },
+    mcp: {
+      servers: [
+        { name: 'proxy', url: `http://127.0.0.1:${proxyPort}/pay` },
+        { name: 'events', url: `http://localhost:${controlPort}/events` },
+        { name: 'control', host: '127.8.8.8', port: controlPort },
+      ],
+    },
+  }));
+  const { checks } = (await (await fetch(`${control}/health/ready`)).json()) as HealthReport;
+  const own = "the sidecar's own ports are not probed";
+  expect(checks.map(({ id, status, message }) => [id, status, message])).toEqual(
+    expect.arrayContaining([
+      ['service:proxy', 'skip', own],
+      ['service:metadata', 'skip', 'link-local and metadata addresses are not probed'],
+      ['mcp:proxy', 'skip', own],
+      ['mcp:events', 'skip', own],
+      ['mcp:control', 'skip', own],
+    ]),
+  );
+  expect(await (await fetch(`${control}/audit`)).json()).toEqual([]);
+  expect(paths.sort()).toEqual(['/capabilities', '/health', '/platform/health']);
+});
+
+describe('events', () => {
+  /** A batch near the 64 KiB that a body may have. */
+  const batch = (requestId: string, salt: number): RequestInit => ({
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({
+      requestId,
+      events: Array.from({ length: 110 }, (_, index) => ({
+        type: 'tool',
+        name: `${salt}-${index}-`.padEnd(500, 'x'),
+      })),
+    }),
+  });
+  const request = async (proxy: string, id: string): Promise<void> => {
+    await (await fetch(proxy, { headers: { 'x-request-id': id } })).text();
+  };
+  const newest = async (control: string): Promise<AuditEntry> => {
+    const [entry] = (await (await fetch(`${control}/audit?limit=1`)).json()) as AuditEntry[];
+    return entry!;
+  };
+
+  test('of one request beyond its budget are 413, and nothing of that batch is recorded', async () => {
+    const { proxy, control } = await startGood();
+    await request(proxy, 'one');
+    let accepted = 0;
+    let answer = await fetch(`${control}/events`, batch('one', 0));
+    for (; answer.status === 200 && accepted < 20; accepted += 1)
+      answer = await fetch(`${control}/events`, batch('one', accepted + 1));
+    expect([answer.status, answer.headers.get('content-type'), await answer.json()]).toEqual([
+      413,
+      'application/problem+json; charset=utf-8',
+      {
+        type: 'about:blank',
+        title: 'Content Too Large',
+        status: 413,
+        detail: 'the events of request one take more than 524288 bytes; nothing is recorded',
+      },
+    ]);
+    expect(accepted).toBeGreaterThan(1);
+    expect((await newest(control)).events).toHaveLength(110 * accepted);
+    const metrics = await (await fetch(`${control}/metrics`)).text();
+    expect(metrics).toContain('platform_sidecar_events_dropped_total{reason="entry_full"} 110\n');
+  });
+
+  test('1,400 full batches leave a sidecar with the heap of a pod alive, with the newest events', async () => {
+    const started = await startGood(undefined, { NODE_OPTIONS: nodeOptions('192Mi') });
+    const { proxy, control } = started;
+    const statuses = new Map<number, number>();
+    let sent = 0;
+    const send = async (): Promise<void> => {
+      for (let i = sent++; i < 1_400; i = sent++) {
+        const answer = await fetch(`${control}/events`, batch(`r${i % 82}`, i));
+        await answer.text();
+        statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1);
+      }
+    };
+    for (let i = 0; i < 82; i += 1) await request(proxy, `r${i}`);
+    await Promise.all([send(), send(), send(), send()]);
+    expect([...statuses.keys()].filter((status) => status !== 200 && status !== 413)).toEqual([]);
+    await request(proxy, 'last');
+    expect((await fetch(`${control}/events`, batch('last', 0))).status).toBe(200);
+    expect([started.child.exitCode, started.child.signalCode]).toEqual([null, null]);
+
+    expect(await newest(control)).toMatchObject({ seq: 83, requestId: 'last' });
+    expect((await newest(control)).events).toHaveLength(110);
+    const audit = await fetch(`${control}/audit`);
+    expect(audit.headers.get('x-platform-audit-dropped')).toBe('0');
+    expect(await audit.json()).toHaveLength(83);
+    const metrics = await (await fetch(`${control}/metrics`)).text();
+    const [, bytes] = /^platform_sidecar_event_bytes (\d+)$/m.exec(metrics) ?? [];
+    expect(Number(bytes)).toBeGreaterThan(0);
+    // Part of twice the heap, which has its young generation too.
+    expect(Number(bytes)).toBeLessThanOrEqual((256 * 1024 * 1024) / 32);
+    expect(metrics).toMatch(/^platform_sidecar_events_dropped_total\{reason="ring_full"\} [1-9]/m);
+  });
 });
 
 describe('SIGTERM', () => {
