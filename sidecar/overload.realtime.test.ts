@@ -19,6 +19,10 @@ import { manifestText } from '../testing/sidecar-rig.ts';
 const LIMIT = '192Mi';
 const LIMIT_BYTES = 192 * 1024 * 1024;
 const ATTACK_MS = IN_SOAK ? 60_000 : 8_000;
+/** Part of the 200 hostile connections and 1,000 idle streams; all of them take the memory within a few MiB of its limit. */
+const HOSTILE_SHARE = IN_SOAK ? 1 : 0.5;
+/** Responses that the polite clients get under attack, at least, however slow the machine is. */
+const POLITE_RESPONSES = 100;
 /** Between two requests of one polite connection, in milliseconds. */
 const PAUSE_MS = 20;
 const POLITE_CONNECTIONS = 2;
@@ -42,114 +46,111 @@ const AGENT: Readonly<Record<string, RequestListener>> = {
 
 const cgroup = createMemoryCgroup(LIMIT_BYTES);
 
-// Only in make soak, where it has the machine to itself: the memory comes within a few MiB of the limit.
-(typeof cgroup === 'string' || !IN_SOAK ? describe.skip : describe)(
-  'a sidecar with 192 MiB of memory',
-  () => {
-    const { processes, peak, remove } = cgroup as MemoryCgroup;
-    let folder: string;
-    let agent: Server;
-    let sidecar: ChildProcess;
-    let clients: ChildProcess;
-    let output = '';
-    let [proxyPort, controlPort] = [0, 0];
-    const control = (path: string) => fetch(`http://127.0.0.1:${controlPort}${path}`);
+(typeof cgroup === 'string' ? describe.skip : describe)('a sidecar with 192 MiB of memory', () => {
+  const { processes, peak, remove } = cgroup as MemoryCgroup;
+  let folder: string;
+  let agent: Server;
+  let sidecar: ChildProcess;
+  let clients: ChildProcess | null = null;
+  let output = '';
+  let [proxyPort, controlPort] = [0, 0];
+  const control = (path: string) => fetch(`http://127.0.0.1:${controlPort}${path}`);
 
-    beforeAll(async () => {
-      folder = await mkdtemp(join(tmpdir(), 'overload-'));
-      const manifest = join(folder, 'agent.yaml');
-      await writeFile(manifest, manifestText());
-      agent = createServer((request, response) => {
-        request.on('error', () => undefined);
-        AGENT[request.url ?? '']?.(request, response);
-      });
-      await new Promise<void>((resolve) => agent.listen(0, '127.0.0.1', 4096, resolve));
-      [proxyPort = 0, controlPort = 0] = await freePorts(2);
-      sidecar = spawn(
-        '/bin/sh',
-        ['-c', `echo $$ > ${processes} && exec "$@"`, 'sh', process.execPath, 'dist/sidecar/main.js'],
-        {
-          env: {
-            NODE_OPTIONS: nodeOptions(LIMIT),
-            LOG_FORMAT: 'json',
-            MANIFEST_PATH: manifest,
-            UPSTREAM_URL: `http://127.0.0.1:${(agent.address() as AddressInfo).port}`,
-            BIND_ADDRESS: '127.0.0.1',
-            PROXY_PORT: String(proxyPort),
-            CONTROL_PLANE_PORT: String(controlPort),
-          },
-          stdio: ['ignore', 'pipe', 'pipe'],
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'overload-'));
+    const manifest = join(folder, 'agent.yaml');
+    await writeFile(manifest, manifestText());
+    agent = createServer((request, response) => {
+      request.on('error', () => undefined);
+      AGENT[request.url ?? '']?.(request, response);
+    });
+    await new Promise<void>((resolve) => agent.listen(0, '127.0.0.1', 4096, resolve));
+    [proxyPort = 0, controlPort = 0] = await freePorts(2);
+    sidecar = spawn(
+      '/bin/sh',
+      ['-c', `echo $$ > ${processes} && exec "$@"`, 'sh', process.execPath, 'dist/sidecar/main.js'],
+      {
+        env: {
+          NODE_OPTIONS: nodeOptions(LIMIT),
+          LOG_FORMAT: 'json',
+          MANIFEST_PATH: manifest,
+          UPSTREAM_URL: `http://127.0.0.1:${(agent.address() as AddressInfo).port}`,
+          BIND_ADDRESS: '127.0.0.1',
+          PROXY_PORT: String(proxyPort),
+          CONTROL_PLANE_PORT: String(controlPort),
         },
-      );
-      for (const stream of [sidecar.stdout, sidecar.stderr])
-        stream?.setEncoding('utf8').on('data', (text: string) => (output += text));
-      await until(() => output.includes(String(controlPort)), 'the start of the sidecar');
+        stdio: ['ignore', 'pipe', 'pipe'],
+      },
+    );
+    for (const stream of [sidecar.stdout, sidecar.stderr])
+      stream?.setEncoding('utf8').on('data', (text: string) => (output += text));
+    await until(() => output.includes(String(controlPort)), 'the start of the sidecar');
+  });
+  afterAll(async () => {
+    clients?.kill('SIGKILL');
+    if (sidecar.exitCode === null && sidecar.signalCode === null) {
+      sidecar.kill('SIGKILL');
+      await once(sidecar, 'exit');
+    }
+    agent.closeAllConnections();
+    agent.close();
+    await remove();
+    await rm(folder, { recursive: true });
+  });
+
+  test('survives hostile connections of every kind and idle streams, and a polite client gets every response', async () => {
+    const idle = peak();
+    let connected = 0;
+    clients = fork('testing/processes/hostile-clients.ts', {
+      env: { PROXY_PORT: String(proxyPort), HOSTILE_SHARE: String(HOSTILE_SHARE) },
+      execArgv: [],
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     });
-    afterAll(async () => {
-      clients.kill('SIGKILL');
-      if (sidecar.exitCode === null && sidecar.signalCode === null) {
-        sidecar.kill('SIGKILL');
-        await once(sidecar, 'exit');
+    clients.on('message', () => (connected += 1));
+    await until(
+      () => connected >= 1_200 * HOSTILE_SHARE || sidecar.exitCode !== null || sidecar.signalCode !== null,
+      'the connections',
+    );
+    const judge = withinLimit('a response next to hostile clients (p99)');
+    const took: number[] = [];
+    const failures: string[] = [];
+    const end = performance.now() + ATTACK_MS;
+    const beOnePoliteClient = async (): Promise<void> => {
+      const keepAlive = new Agent({ keepAlive: true, maxSockets: 1 });
+      for (
+        let number = 0;
+        (performance.now() < end || took.length < POLITE_RESPONSES) &&
+        sidecar.signalCode === null &&
+        sidecar.exitCode === null;
+        number += 1
+      ) {
+        const startedAt = performance.now();
+        const answer = await ask(proxyPort, keepAlive, number);
+        took.push(performance.now() - startedAt);
+        if (answer !== `200 ${number}`) failures.push(answer);
+        await sleep(PAUSE_MS);
       }
-      agent.closeAllConnections();
-      agent.close();
-      await remove();
-      await rm(folder, { recursive: true });
-    });
+      keepAlive.destroy();
+    };
+    await Promise.all(Array.from({ length: POLITE_CONNECTIONS }, beOnePoliteClient));
+    process.stdout.write(
+      `${took.length} polite requests; memory before ${mebibytes(idle)}, at most ${mebibytes(peak())}; exit ${sidecar.exitCode} ${sidecar.signalCode}\n`,
+    );
+    expect([sidecar.exitCode, sidecar.signalCode]).toEqual([null, null]);
+    expect(failures).toEqual([]);
+    judge(percentile(took, 0.99));
 
-    test('survives 200 hostile connections and 1,000 idle streams, and a polite client gets every response', async () => {
-      const idle = peak();
-      let connected = 0;
-      clients = fork('testing/processes/hostile-clients.ts', {
-        env: { PROXY_PORT: String(proxyPort) },
-        execArgv: [],
-        stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-      });
-      clients.on('message', () => (connected += 1));
-      await until(
-        () => connected >= 1_200 || sidecar.exitCode !== null || sidecar.signalCode !== null,
-        'the connections',
-      );
-      const judge = withinLimit('a response next to hostile clients (p99)');
-      const took: number[] = [];
-      const failures: string[] = [];
-      const end = performance.now() + ATTACK_MS;
-      const beOnePoliteClient = async (): Promise<void> => {
-        const keepAlive = new Agent({ keepAlive: true, maxSockets: 1 });
-        for (
-          let number = 0;
-          performance.now() < end && sidecar.signalCode === null && sidecar.exitCode === null;
-          number += 1
-        ) {
-          const startedAt = performance.now();
-          const answer = await ask(proxyPort, keepAlive, number);
-          took.push(performance.now() - startedAt);
-          if (answer !== `200 ${number}`) failures.push(answer);
-          await sleep(PAUSE_MS);
-        }
-        keepAlive.destroy();
-      };
-      await Promise.all(Array.from({ length: POLITE_CONNECTIONS }, beOnePoliteClient));
-      process.stdout.write(
-        `${took.length} polite requests; memory before ${mebibytes(idle)}, at most ${mebibytes(peak())}; exit ${sidecar.exitCode} ${sidecar.signalCode}\n`,
-      );
-      expect([sidecar.exitCode, sidecar.signalCode]).toEqual([null, null]);
-      expect(failures).toEqual([]);
-      expect(took.length).toBeGreaterThan(50);
-      judge(percentile(took, 0.99));
-
-      const audit = await control('/audit');
-      const entries = (await audit.json()) as AuditEntry[];
-      const last = entries.at(-1)?.seq ?? 0;
-      expect(entries.map(({ seq }) => seq)).toEqual(
-        entries.map((_, index) => last - entries.length + 1 + index),
-      );
-      expect(entries.filter(({ statusCode }) => statusCode === 503)).toEqual([]);
-      const metrics = await (await control('/metrics')).text();
-      expect(metrics).toMatch(/^platform_sidecar_overload_total\{action="refused"\} [1-9]/m);
-    });
-  },
-);
+    const audit = await control('/audit');
+    const entries = (await audit.json()) as AuditEntry[];
+    const last = entries.at(-1)?.seq ?? 0;
+    expect(entries.map(({ seq }) => seq)).toEqual(
+      entries.map((_, index) => last - entries.length + 1 + index),
+    );
+    expect(entries.filter(({ statusCode }) => statusCode === 503)).toEqual([]);
+    const metrics = await (await control('/metrics')).text();
+    expect(metrics).toMatch(/^platform_sidecar_overload_total\{action="refused"\} [1-9]/m);
+  });
+});
 
 /** Status and body, or the error. */
 function ask(port: number, agent: Agent, number: number): Promise<string> {

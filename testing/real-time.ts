@@ -10,6 +10,8 @@ interface Limit {
   promised: number;
   /** Typical of the runs seen on two cores, in seconds; the longest of a series of runs has not been taken yet. */
   measured: number;
+  /** `make test` prints the time and does not judge it: it depends on what else the machine does. */
+  onlyInSoak?: true;
 }
 
 /** Every promise about time that a test checks. CONTRIBUTING.md shows the table. */
@@ -26,14 +28,15 @@ export const LIMITS = {
   'recovery from an outage': { promised: 10, measured: 7 },
   'take-over from a killed leader': { promised: 20, measured: 16 },
   'hand-over by a leader that stops': { promised: 2, measured: 1 },
-  'a response next to hostile clients (p99)': { promised: 1, measured: 0.2 },
+  'a response next to hostile clients (p99)': { promised: 1, measured: 0.2, onlyInSoak: true },
 } as const satisfies Record<string, Limit>;
 
 /** Factor between what was measured and what fails in `make test`. */
 const MARGIN = 10;
 
 /** Seconds after which a test fails: in `make soak` what is promised, else ten times what was measured, at least. */
-export function limitOf({ promised, measured }: Limit, isSoak = IN_SOAK): number {
+export function limitOf({ promised, measured, onlyInSoak }: Limit, isSoak = IN_SOAK): number {
+  if (!isSoak && onlyInSoak === true) return Infinity;
   return isSoak ? promised : Math.max(promised, MARGIN * measured);
 }
 
@@ -47,7 +50,8 @@ export function withinLimit(what: keyof typeof LIMITS): (tookMs?: number) => voi
   const limit = limitOf(LIMITS[what]);
   return (tookMs = performance.now() - startedAt) => {
     const took = tookMs / 1_000;
-    process.stdout.write(`${what}: ${took.toFixed(1)} s (promised ${promised} s, limit ${limit} s)\n`);
+    const judged = limit === Infinity ? 'not judged here' : `limit ${limit} s`;
+    process.stdout.write(`${what}: ${took.toFixed(1)} s (promised ${promised} s, ${judged})\n`);
     expect(took).toBeLessThan(limit);
   };
 }

@@ -1,8 +1,9 @@
-// 200 hostile connections and 1,000 idle streams for sidecar/overload.realtime.test.ts, in a process of their own. Each
-// connection that has closed is opened again, so the load stays the same until this process ends.
+// Hostile connections and idle streams for sidecar/overload.realtime.test.ts, in a process of their own: 200 and 1,000, or
+// the share of each kind that HOSTILE_SHARE says. Each connection that has closed is opened again, so the load stays the same until this process ends.
 import { connect, type Socket } from 'node:net';
 
 const PORT = Number(process.env['PROXY_PORT']);
+const SHARE = Number(process.env['HOSTILE_SHARE']);
 /** Milliseconds until a connection that was closed is opened again, so that the load is bounded. */
 const PAUSE_MS = 200;
 /** Milliseconds between two pieces of a slow upload. */
@@ -71,6 +72,8 @@ function open(behavior: Behavior, holdMs: number | null): void {
 }
 
 process.once('disconnect', () => process.exit());
-for (const [connections, behavior] of KINDS)
+for (const [all, behavior] of KINDS) {
+  const connections = all * SHARE;
   for (let i = 0; i < connections; i += 1)
     open(behavior, behavior === idleStream ? null : HOLD_MS + (HOLD_MS * i) / connections);
+}
