@@ -1,7 +1,7 @@
 import { hostname, networkInterfaces } from 'node:os';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { TestServers } from '../testing/sockets.ts';
-import { createAddressGuard } from './address-guard.ts';
+import { createAddressGuard, type AddressGuard } from './address-guard.ts';
 import { exchange } from './http-exchange.ts';
 import { mcpReach } from './mcp.ts';
 import { isOwnHost } from './own-address.ts';
@@ -73,6 +73,20 @@ describe('no probe connects to a refused address', () => {
       expect(connections).toBe(0);
     },
   );
+
+  test('each request of one probe is checked, since a name may lead elsewhere by then', async () => {
+    const methods: unknown[] = [];
+    const port = await servers.http((request, response) => {
+      methods.push(request.method);
+      response.writeHead(200, { 'content-type': 'application/json', 'mcp-session-id': 'a' });
+      response.end(JSON.stringify({ jsonrpc: '2.0', id: 1, result: { protocolVersion: '2025-11-25' } }));
+    });
+    let checks = 0;
+    const guard: AddressGuard = () => ((checks += 1) === 1 ? null : METADATA);
+    const url = `http://127.0.0.1:${port}/mcp`;
+    expect((await mcpReach({ address: { url }, guard })).state).toBe('reachable');
+    expect([checks, methods]).toEqual([2, ['POST']]);
+  });
 
   test('any other address is probed, by its name too', async () => {
     const port = await servers.tcp((socket) => socket.end());

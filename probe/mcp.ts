@@ -116,7 +116,7 @@ async function initialize(url: URL, limits: Limits): Promise<Outcome> {
   const moved = redirectOf(first.answer, url);
   const { answer, found } = moved === null ? first : await askForEvent(moved, options, isReply);
   const outcome = found ? ({ isMcp: true } as const) : outcomeOf(answer);
-  if (outcome.isMcp) await endSession(moved ?? url, answer, limits.signal);
+  if (outcome.isMcp) await endSession(moved ?? url, answer, limits);
   return outcome;
 }
 
@@ -186,10 +186,15 @@ function isReply(text: string): boolean {
 const METHOD_NOT_FOUND = -32601;
 
 /** A server keeps each session until it is told that nobody will come back. */
-async function endSession(url: URL, answer: Exchange, signal: AbortSignal | undefined): Promise<void> {
+async function endSession(url: URL, answer: Exchange, limits: Limits): Promise<void> {
   const id = answer.answered ? answer.headers['mcp-session-id'] : undefined;
   if (typeof id !== 'string') return;
-  await exchange(url, { method: 'DELETE', headers: { 'mcp-session-id': id }, timeoutMs: GOODBYE_MS, signal });
+  await exchange(url, {
+    ...limits,
+    method: 'DELETE',
+    headers: { 'mcp-session-id': id },
+    timeoutMs: GOODBYE_MS,
+  });
 }
 
 function isSuccess(status: number): boolean {
