@@ -84,7 +84,9 @@ const TOLD = new Set([
   'transfer-encoding',
   'x-forwarded-for',
   'x-forwarded-host',
+  'x-forwarded-port',
   'x-forwarded-proto',
+  'forwarded',
   'x-request-id',
 ]);
 const ADDED = new Set(['connection', 'keep-alive', 'transfer-encoding', 'x-request-id']);

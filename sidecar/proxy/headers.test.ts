@@ -9,6 +9,10 @@ const added = [
   'http',
   'X-Forwarded-Host',
   'shop.test',
+  'X-Forwarded-Port',
+  '80',
+  'Forwarded',
+  'for=10.0.0.9;host=shop.test;proto=http',
   'X-Request-Id',
   'r-1',
 ];
@@ -85,27 +89,35 @@ describe('the head of a request', () => {
     expect(requestHeaders(raw, to)).toEqual(['Host', 'shop.test', ...kept, ...added]);
   });
 
-  test('appends to what earlier proxies said', () => {
+  test('passes what earlier proxies have set as it is', () => {
     const raw = [
-      'X-Forwarded-For',
-      '1.1.1.1',
-      'x-forwarded-for',
-      '2.2.2.2',
-      'X-Forwarded-Proto',
-      'https',
-      'X-Forwarded-Host',
-      'outer',
+      ...['X-Forwarded-For', '1.1.1.1', 'x-forwarded-for', '2.2.2.2', 'X-Forwarded-Proto', 'https'],
+      ...['X-Forwarded-Host', 'outer', 'X-Forwarded-Port', '8443', 'Forwarded', 'for=_hidden'],
     ];
-    expect(requestHeaders(raw, to).slice(2)).toEqual([
-      'X-Forwarded-For',
-      '1.1.1.1, 2.2.2.2, 10.0.0.9',
-      'X-Forwarded-Proto',
-      'https, http',
-      'X-Forwarded-Host',
-      'outer, shop.test',
-      'X-Request-Id',
-      'r-1',
-    ]);
+    expect(requestHeaders(raw, to)).toEqual(['Host', 'shop.test', ...raw, 'X-Request-Id', 'r-1']);
+  });
+
+  test.each([
+    ['X-Forwarded-For', '1.1.1.1'],
+    ['X-Forwarded-Proto', 'https'],
+    ['X-Forwarded-Host', 'outer'],
+    ['X-Forwarded-Port', '8443'],
+    ['Forwarded', 'for=_hidden'],
+  ])('sets the others where only %s is present', (name, value) => {
+    const others = added.flatMap((each, i) =>
+      i % 2 === 0 && each !== name ? [each, added[i + 1] ?? ''] : [],
+    );
+    expect(requestHeaders([name, value], to)).toEqual(['Host', 'shop.test', name, value, ...others]);
+  });
+
+  test.each([
+    ['shop.test:8080', '10.0.0.9', '8080', 'for=10.0.0.9;host="shop.test:8080";proto=http'],
+    ['[2001:db8::1]', '2001:db8::2', '80', 'for="[2001:db8::2]";host="[2001:db8::1]";proto=http'],
+    ['[2001:db8::1]:81', '::ffff:10.0.0.9', '81', 'for=10.0.0.9;host="[2001:db8::1]:81";proto=http'],
+  ])('of %s from %s names the port and the element', (host, remoteAddress, port, element) => {
+    const head = requestHeaders([], { ...to, host, remoteAddress });
+    expect(head[head.indexOf('X-Forwarded-Port') + 1]).toBe(port);
+    expect(head[head.indexOf('Forwarded') + 1]).toBe(element);
   });
 
   test('has no trailers that belong into it, by their twins either', () => {
@@ -130,6 +142,8 @@ describe('the head of a request', () => {
       '10.0.0.9',
       'X-Forwarded-Proto',
       'http',
+      'Forwarded',
+      'for=10.0.0.9;proto=http',
       'X-Request-Id',
       'r-1',
     ]);

@@ -17,19 +17,21 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set([
 ]);
 
 /** Dropped from requests and written anew. */
-const REWRITTEN: ReadonlySet<string> = new Set([
-  'expect',
-  'host',
-  'x-request-id',
-  'x-forwarded-for',
-  'x-forwarded-proto',
-  'x-forwarded-host',
+const REWRITTEN: ReadonlySet<string> = new Set(['expect', 'host', 'x-request-id']);
+
+/** Where a request came from, each with a bit of its own: passed unchanged when present, set when absent. */
+const FORWARDED: ReadonlyMap<string, number> = new Map([
+  ['x-forwarded-for', 1],
+  ['x-forwarded-proto', 2],
+  ['x-forwarded-host', 4],
+  ['x-forwarded-port', 8],
+  ['forwarded', 16],
 ]);
 
 /** A `Connection` header may name what else belongs to the connection, but not what frames or routes the message. */
 const NEVER_LISTED: ReadonlySet<string> = new Set(['content-length', 'host']);
 
-/** Of these, a name written with `_` is dropped from requests too: some servers read it as the one that is written anew. */
+/** Of these, a name written with `_` is dropped from requests too: some servers read it as the one that is meant. */
 const NO_TWINS: ReadonlySet<string> = new Set([
   'content-length',
   'keep-alive',
@@ -126,7 +128,7 @@ export interface ForwardedFor {
 export function requestHeaders(raw: HeaderList, to: ForwardedFor): string[] {
   const listed = listedIn(valuesOf(raw, 'connection'));
   const head: string[] = to.host === null ? [] : ['Host', to.host];
-  const forwarded: Record<'for' | 'proto' | 'host', string[]> = { for: [], proto: [], host: [] };
+  let present = 0;
   let acceptsTrailers = false;
   for (let i = 0; i < raw.length; i += 2) {
     const name = raw[i] ?? '';
@@ -135,17 +137,43 @@ export function requestHeaders(raw: HeaderList, to: ForwardedFor): string[] {
     if (lower === 'te') acceptsTrailers ||= /(^|,)\s*trailers\s*(,|$)/i.test(value);
     if (listed.has(lower) || HOP_BY_HOP.has(lower) || isPlatformName(lower) || isTwin(lower)) continue;
     if (lower === 'trailer') announce(head, name, value, (each) => listed.has(each) || !mayTrail(each));
-    else if (lower === 'x-forwarded-for') forwarded.for.push(value);
-    else if (lower === 'x-forwarded-proto') forwarded.proto.push(value);
-    else if (lower === 'x-forwarded-host') forwarded.host.push(value);
-    else if (!REWRITTEN.has(lower)) head.push(name, value);
+    else if (!REWRITTEN.has(lower)) {
+      present |= FORWARDED.get(lower) ?? 0;
+      head.push(name, value);
+    }
   }
   if (acceptsTrailers) head.push('TE', 'trailers');
-  head.push('X-Forwarded-For', [...forwarded.for, plainAddress(to.remoteAddress)].join(', '));
-  head.push('X-Forwarded-Proto', [...forwarded.proto, to.proto].join(', '));
-  if (to.host !== null) head.push('X-Forwarded-Host', [...forwarded.host, to.host].join(', '));
+  forward(head, present, to);
   head.push('X-Request-Id', to.requestId);
   return head;
+}
+
+/** Adds where the request came from, without what an earlier proxy has set (`present`: bits of `FORWARDED`). */
+function forward(head: string[], present: number, { host, proto, remoteAddress }: ForwardedFor): void {
+  const address = plainAddress(remoteAddress);
+  if ((present & 1) === 0) head.push('X-Forwarded-For', address);
+  if ((present & 2) === 0) head.push('X-Forwarded-Proto', proto);
+  if (host !== null && (present & 4) === 0) head.push('X-Forwarded-Host', host);
+  if (host !== null && (present & 8) === 0) head.push('X-Forwarded-Port', portOf(host, proto));
+  if ((present & 16) === 0) head.push('Forwarded', forwardedElement(address, host, proto));
+}
+
+/** The port that the client asked for. */
+function portOf(host: string, proto: 'http' | 'https'): string {
+  const colon = host.lastIndexOf(':');
+  const port = colon > host.lastIndexOf(']') ? host.slice(colon + 1) : '';
+  return port === '' ? (proto === 'https' ? '443' : '80') : port;
+}
+
+/** RFC 7239 section 4. */
+function forwardedElement(address: string, host: string | null, proto: string): string {
+  const source = address.includes(':') ? `"[${address}]"` : address;
+  const target = host === null ? '' : `;host=${tokenOrQuoted(host)}`;
+  return `for=${source}${target};proto=${proto}`;
+}
+
+function tokenOrQuoted(value: string): string {
+  return /^[\w!#$%&'*+.^`|~-]+$/.test(value) ? value : `"${value.replace(/["\\]/g, '\\$&')}"`;
 }
 
 /** A dual-stack socket reports IPv4 peers as `::ffff:10.0.0.1`. */

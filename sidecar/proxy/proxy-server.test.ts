@@ -119,9 +119,11 @@ describe('a request passes', () => {
     expect(JSON.parse(body)).toEqual({
       host: 'shop.test',
       connection: 'keep-alive',
-      'x-forwarded-for': '9.9.9.9, 127.0.0.1',
+      'x-forwarded-for': '9.9.9.9',
       'x-forwarded-proto': 'http',
       'x-forwarded-host': 'shop.test',
+      'x-forwarded-port': '80',
+      forwarded: 'for=127.0.0.1;host=shop.test;proto=http',
       'x-request-id': 'r-1',
     });
   });
