@@ -1,8 +1,8 @@
 import {
+  headerSecret,
   integer,
   LOG_FIELDS,
   LOG_SUMMARIES,
-  optionalHeaderSecret,
   optionalOneOf,
   optionalSecret,
   optionalText,
@@ -21,6 +21,8 @@ import type { SidecarImages } from '../core/injection/true-sidecar.ts';
 
 export type StoreKind = 'kubernetes' | 'sqlite';
 
+/** The shortest admin key that is accepted, in characters; the chart's schema has the same bound. */
+export const ADMIN_KEY_MINIMUM = 16;
 /** The shortest JWT_SECRET that is accepted, in characters. */
 const JWT_SECRET_MINIMUM = 32;
 
@@ -49,7 +51,7 @@ const dnsLabel = (fallback: string): EnvField<string> => ({
 export const CONTROL_PLANE_FIELDS = {
   ...LOG_FIELDS,
   PORT: port(8080),
-  PLATFORM_ADMIN_KEY: optionalHeaderSecret,
+  PLATFORM_ADMIN_KEY: headerSecret(ADMIN_KEY_MINIMUM),
   JWT_SECRET: optionalSecret(JWT_SECRET_MINIMUM),
   STORE,
   DATA_DIR: text('./data'),
@@ -71,7 +73,7 @@ export const CONTROL_PLANE_SUMMARIES: Summaries<typeof CONTROL_PLANE_FIELDS> = {
   PLATFORM_ADMIN_KEY:
     'Checked against `X-Admin-Key`. Unset: admin routes and registration answer 503, and the rest works.',
   JWT_SECRET:
-    'Signs the keys of registered agents. Unset: derived from the admin key (HKDF-SHA-256). Neither set: such keys are refused.',
+    'Signs the keys of registered agents. Unset: derived from the admin key by scrypt. Neither set: such keys are refused.',
   STORE:
     'Where agents are kept. Unset: `kubernetes` in a pod, else `sqlite`. With `sqlite` in a pod the database answers, and the AgentObservations are written all the same.',
   DATA_DIR: 'Folder of the SQLite database, `control-plane.sqlite`; made where it is missing.',

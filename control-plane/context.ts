@@ -5,7 +5,7 @@ import type { Metrics } from '../runtime/metrics.ts';
 import { requireAdminKey } from './auth/admin-key.ts';
 import type { CallerDependencies } from './auth/caller.ts';
 import type { PodIdentity } from './auth/pod-identity.ts';
-import { createRegistrationTokens, signingKeyOf } from './auth/registration-token.ts';
+import { createRegistrationTokens, signingKeysOf } from './auth/registration-token.ts';
 import type { ControlPlaneConfig } from './config.ts';
 import type { Store } from './stores/store.ts';
 
@@ -33,15 +33,17 @@ export interface ContextParts {
 
 export function createContext(parts: ContextParts): ControlPlaneContext {
   const { config, logger, metrics, store, pods, isStopping = () => false } = parts;
-  const key = signingKeyOf(config.JWT_SECRET, config.PLATFORM_ADMIN_KEY);
+  const { PLATFORM_ADMIN_KEY: adminKey } = config;
+  const keys = signingKeysOf(config.JWT_SECRET, adminKey);
+  const clock = parts.clock ?? systemClock;
   return {
     logger,
     store,
     pods,
-    clock: parts.clock ?? systemClock,
+    clock,
     metrics,
-    tokens: key === null ? null : createRegistrationTokens(key),
-    requireAdmin: requireAdminKey(config.PLATFORM_ADMIN_KEY),
+    tokens: keys === null ? null : createRegistrationTokens(keys),
+    requireAdmin: requireAdminKey({ adminKey, clock, logger, metrics }),
     remoteNamespace: config.REMOTE_NAMESPACE,
     rateLimitSeconds: config.RATE_LIMIT_SECONDS,
     unready: () => (isStopping() ? 'this process is stopping' : store.unready()),

@@ -19,7 +19,7 @@ import type { ControlPlaneConfig } from './config.ts';
 import { CONTROL_PLANE_PERMISSIONS } from './permissions.ts';
 import { startControlPlane, type ControlPlane } from './start.ts';
 
-const ADMIN = { 'x-admin-key': 'admin' };
+const ADMIN = { 'x-admin-key': 'admin-key-of-a-test' };
 const REMOTE = 'platform-remote';
 
 (whyNoControlPlane() ? describe.skip : describe)('the control plane on a real API server', () => {
@@ -104,7 +104,7 @@ const REMOTE = 'platform-remote';
       LOG_LEVEL: 'info',
       LOG_FORMAT: null,
       PORT: 0,
-      PLATFORM_ADMIN_KEY: new Secret('admin'),
+      PLATFORM_ADMIN_KEY: new Secret('admin-key-of-a-test'),
       JWT_SECRET: null,
       STORE: 'kubernetes',
       DATA_DIR: join(scratch, `data-${namespaces}`),

@@ -8,7 +8,7 @@ import { RULE_IDS } from '../core/audit/rules.ts';
 import type { Heartbeat } from '../core/heartbeat/heartbeat.ts';
 import type { ProofRecord } from '../core/proof/proof.ts';
 import { listen, type Listener } from '../runtime/http-listener.ts';
-import { silentLogger } from '../runtime/logger.ts';
+import { silentLogger, type Logger } from '../runtime/logger.ts';
 import { createMetrics } from '../runtime/metrics.ts';
 import { Secret } from '../runtime/secret.ts';
 import { aHeartbeat } from '../testing/heartbeat.ts';
@@ -20,7 +20,7 @@ import { createContext } from './context.ts';
 import { createSqliteStore } from './stores/sqlite/sqlite-store.ts';
 import type { Store } from './stores/store.ts';
 
-const ADMIN = 'admin-key';
+const ADMIN = 'admin-key-of-a-test';
 const CONFIG: ControlPlaneConfig = {
   LOG_LEVEL: 'error',
   LOG_FORMAT: 'json',
@@ -60,12 +60,18 @@ let clock: ManualClock;
 let store: Store;
 let listener: Listener;
 let stopping: boolean;
+let warnings: Readonly<Record<string, unknown>>[];
+
+const logger: Logger = {
+  ...silentLogger,
+  warn: (message, fields) => void warnings.push({ message, ...fields }),
+};
 
 async function start(overrides: Partial<ControlPlaneConfig> = {}): Promise<void> {
   const config = { ...CONFIG, ...overrides };
   const context = createContext({
     config,
-    logger: silentLogger,
+    logger,
     metrics: createMetrics(),
     store,
     pods: {
@@ -89,6 +95,7 @@ beforeEach(async () => {
   directory = mkdtempSync(join(tmpdir(), 'agents-'));
   clock = new ManualClock('2026-03-01T10:00:00.000Z');
   stopping = false;
+  warnings = [];
   store = createSqliteStore({ directory, clock, rateLimitSeconds: 10 });
   await store.start(new AbortController().signal);
   await start();
@@ -183,6 +190,21 @@ describe('the admin key', () => {
       expect((await call(method, path, { headers: { 'x-admin-key': wrong } })).body).toEqual(
         problem(403, 'Forbidden', 'X-Admin-Key is wrong'),
       );
+  });
+
+  test('wrong ones are counted each, and logged once a minute for a source', async () => {
+    const guess = (key: string) => call('GET', '/api/v1/agents', { headers: { 'x-admin-key': key } });
+    for (let tries = 0; tries < 20; tries += 1) await guess(`guess-${tries}`);
+    clock.advance(59_999);
+    await guess('another');
+    const warning = { message: 'wrong admin key', source: '127.0.0.1', path: '/api/v1/agents' };
+    expect(warnings).toEqual([warning]);
+    clock.advance(1);
+    await guess('one more');
+    expect(warnings).toEqual([warning, warning]);
+    expect((await call('GET', '/metrics')).body).toContain(
+      'platform_control_plane_wrong_admin_keys_total 22\n',
+    );
   });
 
   test.each(ADMIN_ROUTES)('%s %s answers 503 where none is configured', async (method, path) => {

@@ -26,7 +26,7 @@ const INTERVAL = 1;
 const PAUSE_MS = 400;
 /** How long all instances report before pods are replaced, and after. */
 const TRAFFIC_MS = IN_SOAK ? 4_000 : 2_000;
-const ADMIN = { 'x-admin-key': 'admin' };
+const ADMIN = { 'x-admin-key': 'admin-key-of-a-test' };
 
 interface Replica extends RunningPart {
   url: string;
@@ -90,7 +90,7 @@ interface Instance {
       const url = `http://127.0.0.1:${port}`;
       const part = await rig.start('control-plane', `${url}/readyz`, {
         ...{ STORE: 'kubernetes', KUBECONFIG: cluster.kubeconfig, PORT: String(port) },
-        ...{ PLATFORM_ADMIN_KEY: 'admin', RATE_LIMIT_SECONDS: '0' },
+        ...{ PLATFORM_ADMIN_KEY: 'admin-key-of-a-test', RATE_LIMIT_SECONDS: '0' },
       });
       return { ...part, url };
     }

@@ -56,7 +56,7 @@ function run(env: Record<string, string>): Process {
 
 async function serving(env: Record<string, string> = {}): Promise<Process & { url: string }> {
   const [port] = await freePorts(1);
-  const started = run({ PORT: String(port), PLATFORM_ADMIN_KEY: 'admin', ...env });
+  const started = run({ PORT: String(port), PLATFORM_ADMIN_KEY: 'admin-key-of-a-test', ...env });
   while (!started.log().includes('"listens"')) {
     const ended = await Promise.race([once(started.child.stderr!, 'data'), started.exit]);
     if (!Array.isArray(ended)) throw new Error(started.log());
@@ -67,7 +67,7 @@ async function serving(env: Record<string, string> = {}): Promise<Process & { ur
 async function register(url: string): Promise<{ agentId: string; apiKey: string }> {
   const response = await fetch(`${url}/api/v1/register`, {
     method: 'POST',
-    headers: { 'x-admin-key': 'admin', 'content-type': 'application/json' },
+    headers: { 'x-admin-key': 'admin-key-of-a-test', 'content-type': 'application/json' },
     body: JSON.stringify({ agentName: 'shop', runtime: 'docker' }),
   });
   return (await response.json()) as { agentId: string; apiKey: string };
@@ -84,11 +84,12 @@ async function push(url: string, apiKey: string, seq: number): Promise<number> {
 }
 
 const agentsOf = async (url: string): Promise<unknown> =>
-  (await fetch(`${url}/api/v1/agents`, { headers: { 'x-admin-key': 'admin' } })).json();
+  (await fetch(`${url}/api/v1/agents`, { headers: { 'x-admin-key': 'admin-key-of-a-test' } })).json();
 
 test('a wrong environment ends the process with exit code 1 and names every wrong variable, secrets hidden', async () => {
   const { exit, log } = run({
     PORT: 'x',
+    PLATFORM_ADMIN_KEY: 'change-me',
     JWT_SECRET: 'too-short',
     DATABASE_URL: 'postgres://u:pw@db/agents',
   });
@@ -96,6 +97,7 @@ test('a wrong environment ends the process with exit code 1 and names every wron
   expect(log().split('\n')).toEqual([
     'control-plane cannot start:',
     'PORT=x: must be an integer from 1 to 65535 (default 8080)',
+    'PLATFORM_ADMIN_KEY=[secret]: must be a key of at least 16 visible ASCII characters without spaces, or unset',
     'JWT_SECRET=[secret]: must be at least 32 characters, or unset',
     'DATABASE_URL=[secret]: must be unset: this build has no PostgreSQL store; STORE=sqlite or STORE=kubernetes keep the agents',
     '',
@@ -176,7 +178,10 @@ test('what it answered is there after SIGKILL', async () => {
 });
 
 test('keys never reach the log', async () => {
-  const { url, child, exit, log } = await serving({ LOG_LEVEL: 'debug', PLATFORM_ADMIN_KEY: 'admin' });
+  const { url, child, exit, log } = await serving({
+    LOG_LEVEL: 'debug',
+    PLATFORM_ADMIN_KEY: 'admin-key-of-a-test',
+  });
   const { apiKey } = await register(url);
   await push(url, apiKey, 1);
   await push(url, `${apiKey}x`, 2);

@@ -264,7 +264,7 @@ test('the chart has the version of the package', () => {
   test.each<[string[], unknown, string[]]>([
     [[], { name: 'agent-compliance-admin', key: 'admin-key', optional: true }, []],
     [
-      ['adminKey.value=k'],
+      ['adminKey.value=a-key-of-sixteen-characters'],
       { name: 'agent-compliance-admin', key: 'admin-key', optional: true },
       ['agent-compliance-admin'],
     ],

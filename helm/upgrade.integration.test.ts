@@ -47,7 +47,7 @@ async function objectsOf(chart: string, ...args: string[]): Promise<string[]> {
 
   test.each([
     ['as they were', []],
-    ['with an admin key', ['--set', 'adminKey.value=a-key']],
+    ['with an admin key', ['--set', 'adminKey.value=a-key-of-sixteen-characters']],
     ['with the admin key of a Secret', ['--set', 'adminKey.existingSecret=a-secret']],
     [
       'with an engine beside each sidecar',

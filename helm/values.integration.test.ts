@@ -54,6 +54,7 @@ const BY_SCHEMA: Refusal[] = [
   [['operator.priorityClassName=Very High'], "'/operator/priorityClassName'"],
   [['adminKey.existingSecret=My Secret'], "'/adminKey/existingSecret'"],
   [['adminKey.secretKey=a b'], "'/adminKey/secretKey'"],
+  [['adminKey.value=change-me'], "'/adminKey/value'"],
   [['webhook.podDisruptionBudget.minAvailable=0'], 'minimum: got 0, want 1'],
   [['networkPolicy.apiServerPorts={https}'], "'/networkPolicy/apiServerPorts/0': got string, want integer"],
   [['networkPolicy.metricsFrom[0].namespace=x'], "additional properties 'namespace' not allowed"],
@@ -93,11 +94,11 @@ const BY_CHECK: Refusal[] = [
   ),
   [['policy.opa.image=docker run opa'], 'policy.opa.image: "docker run opa" is no image reference'],
   [
-    ['adminKey.value=k', 'adminKey.existingSecret=s'],
+    ['adminKey.value=a-key-of-sixteen-characters', 'adminKey.existingSecret=s'],
     'adminKey: value and existingSecret exclude each other',
   ],
   [['adminKey.generate=true', 'adminKey.existingSecret=s'], 'adminKey: existingSecret and generate exclude'],
-  [['adminKey.value=two words'], 'adminKey.value: not visible ASCII without spaces'],
+  [['adminKey.value=two words that are long'], 'adminKey.value: not visible ASCII without spaces'],
   [['canary.namespace=platform-system'], 'canary.namespace: nothing is injected in platform-system'],
   [['canary.namespace=kube-system'], 'canary.namespace: nothing is injected in kube-system'],
   [

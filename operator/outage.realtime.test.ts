@@ -23,7 +23,7 @@ const NAMESPACE = 'team';
 const ANSWER_MS = 20_000;
 /** How long an API server is slow, or rejects writes: shorter than what makes a process unready. */
 const SHORT_MS = 5_000;
-const ADMIN_KEY = 'admin';
+const ADMIN_KEY = 'admin-key-of-a-test';
 const AWAY = 'the API server is not heard: pods, unlabelledPods, observations, services';
 /** What each informer of an operator and a control plane asks for before it watches. */
 const LISTS = [

@@ -185,14 +185,20 @@ export const optionalText: EnvField<string | null> = {
 };
 
 /** A secret that travels in a header. A line feed at its end, as `echo` leaves one in a Secret, would fail every request. */
-export const optionalHeaderSecret: EnvField<Secret | null> = {
-  wanted: 'a key of visible ASCII characters without spaces, or unset',
-  secret: true,
-  parse: (raw) => {
-    if (raw === undefined) return { ok: true, value: null };
-    return /^[\x21-\x7e]+$/.test(raw) ? { ok: true, value: new Secret(raw) } : { ok: false };
-  },
-};
+export function headerSecret(minimumLength: number): EnvField<Secret | null> {
+  const length = minimumLength > 1 ? `at least ${minimumLength} ` : '';
+  return {
+    wanted: `a key of ${length}visible ASCII characters without spaces, or unset`,
+    secret: true,
+    parse: (raw) => {
+      if (raw === undefined) return { ok: true, value: null };
+      const isUsable = /^[\x21-\x7e]+$/.test(raw) && raw.length >= minimumLength;
+      return isUsable ? { ok: true, value: new Secret(raw) } : { ok: false };
+    },
+  };
+}
+
+export const optionalHeaderSecret = headerSecret(1);
 
 export function optionalSecret(minimumLength = 1): EnvField<Secret | null> {
   return {

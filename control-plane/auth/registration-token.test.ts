@@ -1,13 +1,13 @@
-import { createHash } from 'node:crypto';
+import { createHash, hkdfSync } from 'node:crypto';
 import { expect, test } from '@jest/globals';
 import { decodeJwt, decodeProtectedHeader, SignJWT, UnsecuredJWT } from 'jose';
 import { Secret } from '../../runtime/secret.ts';
-import { createRegistrationTokens, signingKeyOf } from './registration-token.ts';
+import { createRegistrationTokens, signingKeysOf } from './registration-token.ts';
 
 const AT = new Date('2026-03-01T10:00:00.400Z');
 const SUBJECT = { agentId: 'agt_1', agentName: 'shop' };
 const key = new TextEncoder().encode('k'.repeat(32));
-const tokens = createRegistrationTokens(key);
+const tokens = createRegistrationTokens(() => Promise.resolve([key]));
 
 test('a key is a JWT HS256 of 30 days that names the agent, and the hash is of its jti', async () => {
   const { apiKey, expiresAt, hash } = await tokens.issue(SUBJECT, AT);
@@ -68,13 +68,24 @@ test('the same claims with all of it right are valid', async () => {
   expect(await tokens.verify(await signed({ ...claims, exp }), AT)).toMatchObject(SUBJECT);
 });
 
-test('the signing key is JWT_SECRET, else derived from the admin key, else there is none', () => {
-  const admin = new Secret('admin');
+test('the signing key is JWT_SECRET, else derived from the admin key, else there is none', async () => {
+  const admin = new Secret('an-admin-key-of-a-test');
   const own = new Secret('s'.repeat(32));
-  expect(signingKeyOf(own, admin)).toEqual(new TextEncoder().encode('s'.repeat(32)));
-  expect(signingKeyOf(null, null)).toBeNull();
-  const derived = signingKeyOf(null, admin)!;
+  expect(await signingKeysOf(own, admin)!()).toEqual([new TextEncoder().encode('s'.repeat(32))]);
+  expect(signingKeysOf(null, null)).toBeNull();
+  const [derived] = await signingKeysOf(null, admin)!();
   expect(derived).toHaveLength(32);
-  expect(derived).toEqual(signingKeyOf(null, new Secret('admin')));
-  expect(derived).not.toEqual(signingKeyOf(null, new Secret('admin2')));
+  expect(derived).toEqual((await signingKeysOf(null, new Secret('an-admin-key-of-a-test'))!())[0]);
+  expect(derived).not.toEqual((await signingKeysOf(null, new Secret('an-admin-key-of-a-tesu'))!())[0]);
+});
+
+test('the admin key cannot be guessed at the speed of a hash from a token, and a token of 0.1.0 stays valid', async () => {
+  const adminKey = 'an-admin-key-of-a-test';
+  const former = new Uint8Array(hkdfSync('sha256', adminKey, '', 'agent-compliance registration token', 32));
+  const current = createRegistrationTokens(signingKeysOf(null, new Secret(adminKey))!);
+  const { apiKey } = await current.issue(SUBJECT, AT);
+  expect(await createRegistrationTokens(() => Promise.resolve([former])).verify(apiKey, AT)).toBeNull();
+  const old = await signed({ ...claims, exp }, 'HS256', former);
+  expect(await current.verify(old, AT)).toMatchObject(SUBJECT);
+  expect(await current.verify(old, new Date((exp + 1) * 1000))).toBeNull();
 });

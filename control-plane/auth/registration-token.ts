@@ -1,4 +1,4 @@
-import { createHash, hkdfSync, randomUUID } from 'node:crypto';
+import { createHash, hkdfSync, randomUUID, scrypt } from 'node:crypto';
 import { errors, jwtVerify, SignJWT } from 'jose';
 import type { Secret } from '../../runtime/secret.ts';
 import { isDnsLabel } from '../../core/injection/names.ts';
@@ -35,21 +35,57 @@ export interface RegistrationTokens {
   verify(token: string, at: Date): Promise<VerifiedToken | null>;
 }
 
+/** The first key signs; a token is valid when any of them signed it. */
+export type SigningKeys = readonly [Uint8Array, ...Uint8Array[]];
+
+const LABEL = 'agent-compliance registration token';
 /**
- * The key that signs registration tokens: JWT_SECRET, else derived from the admin key, so that a chart need not invent
- * a second secret. null: neither is set, and bearer JWTs are refused.
+ * 32 MiB and about a quarter of a second for each guess: whoever holds a registration token can try admin keys on it without
+ * asking the control plane. Every replica must derive the same key, so the salt is fixed.
  */
-export function signingKeyOf(jwtSecret: Secret | null, adminKey: Secret | null): Uint8Array | null {
-  if (jwtSecret !== null) return new TextEncoder().encode(jwtSecret.reveal());
+const SCRYPT = { N: 2 ** 15, r: 8, p: 3, maxmem: 64 * 1024 * 1024 };
+/** By a digest of the admin key: the derivation is slow on purpose, and a process needs it once. */
+const derivedKeys = new Map<string, Promise<Uint8Array>>();
+
+/**
+ * The keys of registration tokens: JWT_SECRET, else derived from the admin key, so that a chart need not invent a second
+ * secret. null: neither is set, and bearer JWTs are refused. Tokens that 0.1.0 signed (derived by HKDF) stay valid until they
+ * expire.
+ */
+export function signingKeysOf(
+  jwtSecret: Secret | null,
+  adminKey: Secret | null,
+): (() => Promise<SigningKeys>) | null {
+  if (jwtSecret !== null) {
+    const own: SigningKeys = [new TextEncoder().encode(jwtSecret.reveal())];
+    return () => Promise.resolve(own);
+  }
   if (adminKey === null) return null;
-  return new Uint8Array(hkdfSync('sha256', adminKey.reveal(), '', 'agent-compliance registration token', 32));
+  const former = new Uint8Array(hkdfSync('sha256', adminKey.reveal(), '', LABEL, 32));
+  return async () => [await derivedFrom(adminKey), former];
+}
+
+function derivedFrom(adminKey: Secret): Promise<Uint8Array> {
+  const id = createHash('sha256').update(adminKey.reveal()).digest('base64url');
+  const known = derivedKeys.get(id) ?? slowKey(adminKey);
+  derivedKeys.set(id, known);
+  return known;
+}
+
+function slowKey(adminKey: Secret): Promise<Uint8Array> {
+  return new Promise((resolve, reject) => {
+    scrypt(adminKey.reveal(), LABEL, 32, SCRYPT, (error, key) => {
+      if (error === null) resolve(new Uint8Array(key));
+      else reject(error);
+    });
+  });
 }
 
 const isoOf = (seconds: number): string => new Date(seconds * 1000).toISOString();
 const hashOf = (jti: string): string => createHash('sha256').update(jti).digest('base64url');
 
 /** JWT HS256 with `sub` (the agent's id) and `jti`; `agent` is the name under which the store finds it. */
-export function createRegistrationTokens(key: Uint8Array): RegistrationTokens {
+export function createRegistrationTokens(keys: () => Promise<SigningKeys>): RegistrationTokens {
   return {
     async issue({ agentId, agentName }, at) {
       const jti = randomUUID();
@@ -63,27 +99,35 @@ export function createRegistrationTokens(key: Uint8Array): RegistrationTokens {
         .setJti(jti)
         .setIssuedAt(issuedAt)
         .setExpirationTime(expires)
-        .sign(key);
+        .sign((await keys())[0]);
       return { apiKey, expiresAt: isoOf(expires), hash: hashOf(jti) };
     },
 
     async verify(token, at) {
-      try {
-        const { payload } = await jwtVerify(token, key, {
-          algorithms: ['HS256'],
-          issuer: ISSUER,
-          audience: AUDIENCE,
-          currentDate: at,
-          requiredClaims: ['exp', 'jti', 'sub'],
-        });
-        const { sub, jti, exp, agent } = payload;
-        if (sub === undefined || jti === undefined || exp === undefined) return null;
-        if (typeof agent !== 'string' || !isDnsLabel(agent)) return null;
-        return { agentId: sub, agentName: agent, hash: hashOf(jti), expiresAt: isoOf(exp) };
-      } catch (error) {
-        if (error instanceof errors.JOSEError) return null;
-        throw error;
+      for (const key of await keys()) {
+        const verified = await verifyWith(key, token, at);
+        if (verified !== null) return verified;
       }
+      return null;
     },
   };
+}
+
+async function verifyWith(key: Uint8Array, token: string, at: Date): Promise<VerifiedToken | null> {
+  try {
+    const { payload } = await jwtVerify(token, key, {
+      algorithms: ['HS256'],
+      issuer: ISSUER,
+      audience: AUDIENCE,
+      currentDate: at,
+      requiredClaims: ['exp', 'jti', 'sub'],
+    });
+    const { sub, jti, exp, agent } = payload;
+    if (sub === undefined || jti === undefined || exp === undefined) return null;
+    if (typeof agent !== 'string' || !isDnsLabel(agent)) return null;
+    return { agentId: sub, agentName: agent, hash: hashOf(jti), expiresAt: isoOf(exp) };
+  } catch (error) {
+    if (error instanceof errors.JOSEError) return null;
+    throw error;
+  }
 }

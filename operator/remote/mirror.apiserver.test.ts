@@ -28,7 +28,7 @@ import { createMirror } from './mirror.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const NAMESPACE = 'platform-remote';
-const ADMIN = { 'x-admin-key': 'admin' };
+const ADMIN = { 'x-admin-key': 'admin-key-of-a-test' };
 const UNHEALTHY: Partial<Heartbeat> = {
   health: { ...aHeartbeat().health, status: 'unhealthy' },
   gap: { score: 55, grade: 'D', source: 'agent-sdk', issues: [] },
@@ -72,13 +72,13 @@ interface EventItem {
     [port = 0] = await freePorts(1);
     serving = {
       ...{ STORE: 'sqlite', DATA_DIR: join(rig.folder, 'data'), PORT: String(port) },
-      ...{ PLATFORM_ADMIN_KEY: 'admin', RATE_LIMIT_SECONDS: '0' },
+      ...{ PLATFORM_ADMIN_KEY: 'admin-key-of-a-test', RATE_LIMIT_SECONDS: '0' },
       TLS_CERT_FILE: await rig.file('tls.crt', leaf.cert),
       TLS_KEY_FILE: await rig.file('tls.key', leaf.key),
     };
     settings = {
       PLATFORM_CONTROL_PLANE_URL: `https://127.0.0.1:${port}`,
-      PLATFORM_ADMIN_KEY: 'admin',
+      PLATFORM_ADMIN_KEY: 'admin-key-of-a-test',
       PLATFORM_CA_FILE: await rig.file('ca.crt', ca),
       REMOTE_POLL_SECONDS: '1',
     };
@@ -280,7 +280,7 @@ interface EventItem {
       },
       source: {
         url: new URL(settings['PLATFORM_CONTROL_PLANE_URL']!),
-        adminKey: new Secret('admin'),
+        adminKey: new Secret('admin-key-of-a-test'),
         caFile: settings['PLATFORM_CA_FILE']!,
       },
       statusWriter: createStatusWriter<ObservationStatus, AgentObservation>({
@@ -319,7 +319,7 @@ interface EventItem {
     const url = `http://127.0.0.1:${own}`;
     await rig.start('control-plane', `${url}/readyz`, {
       ...{ STORE: 'kubernetes', KUBECONFIG: cluster.kubeconfig, PORT: String(own) },
-      PLATFORM_ADMIN_KEY: 'admin',
+      PLATFORM_ADMIN_KEY: 'admin-key-of-a-test',
     });
     const headers = { ...ADMIN, 'content-type': 'application/json' };
     const body = JSON.stringify({ agentName: 'circle', runtime: 'docker' });
