@@ -22,6 +22,17 @@ const sidecar = (name: string, spec: object = {}) => ({
   spec: { source: 'sidecar', agentRef: { apiVersion: 'apps/v1', kind: 'Deployment', name }, ...spec },
 });
 
+const unlisted = (_: unknown, index: number) => ({
+  name: `unlisted-${index}`,
+  startedAt: '2026-03-01T09:00:00Z',
+  seq: 1,
+  lastHeartbeat: '2026-03-01T10:00:00Z',
+  intervalSeconds: 30,
+  tokensToday: 7,
+  costTodayUsd: 0,
+  day: '2026-03-01',
+});
+
 (whyNoControlPlane() ? describe.skip : describe)('the resource definition in a real API server', () => {
   let control: ControlPlane;
   let client: KubeClient;
@@ -101,6 +112,11 @@ const sidecar = (name: string, spec: object = {}) => ({
   test.each<[string, object, string]>([
     ['51 issues', { issues: Array.from({ length: 51 }, issue) }, 'must have at most 50 items'],
     ['51 instances', { instances: Array.from({ length: 51 }, instance) }, 'must have at most 50 items'],
+    [
+      '951 unlisted instances',
+      { unlisted: Array.from({ length: 951 }, unlisted) },
+      'must have at most 950 items',
+    ],
     ['101 checks', { checks: Array.from({ length: 101 }, check) }, 'must have at most 100 items'],
     ['a score over 100', { score: 101 }, 'less than or equal to 100'],
     ['a phase of its own', { phase: 'Fine' }, 'Unsupported value: "Fine"'],
@@ -133,6 +149,8 @@ const sidecar = (name: string, spec: object = {}) => ({
       instanceCount: 50,
       issues: Array.from({ length: 50 }, issue),
       instances: Array.from({ length: 50 }, instance),
+      unlisted: Array.from({ length: 950 }, unlisted),
+      unlistedCount: 950,
       checks: Array.from({ length: 100 }, check),
     };
     expect(await patchStatus('full', status)).toMatchObject({ ok: true, body: { status } });
@@ -160,6 +178,7 @@ const sidecar = (name: string, spec: object = {}) => ({
       ['Mode', 'off', 1],
       ['Source', 'agent-sdk', 1],
       ['Instances', 50, 1],
+      ['Unlisted', 950, 1],
     ]);
   });
 

@@ -79,7 +79,9 @@ export function agentRoutes(context: ControlPlaneContext): Route[] {
 /** One row of the list; null is what nobody has reported yet. */
 function listItemOf(agent: AgentRecord): Record<string, unknown> {
   const { status } = agent;
-  const seen = (status.instances ?? []).map((instance) => instance.lastHeartbeat).sort();
+  const seen = [...(status.instances ?? []), ...(status.unlisted ?? [])]
+    .map((each) => each.lastHeartbeat)
+    .sort();
   return {
     agentId: agent.agentId,
     agentName: agent.name,

@@ -29,6 +29,7 @@ const inputOf = (change: Partial<ConditionInput> = {}): ConditionInput => {
     score: 100,
     instances,
     live: instances,
+    unlisted: 0,
     activity: 'running',
     lastChecked: '2026-11-21T12:00:00Z',
     compliantGrade: 'B',

@@ -12,6 +12,8 @@ export interface ConditionInput {
   /** All listed instances, and those of them that were heard from lately. */
   instances: readonly InstanceStatus[];
   live: readonly InstanceStatus[];
+  /** Instances that were heard from lately and are only counted. */
+  unlisted: number;
   activity: Activity;
   /** ISO 8601; undefined: never. */
   lastChecked: string | undefined;
@@ -46,7 +48,8 @@ const REPORTING: readonly Row[] = [
     reason: 'SomeInstancesSilent',
     when: 'some instances were heard from lately, others not',
     holds: ({ live }) => live.length > 0,
-    message: ({ live, instances }) => `${live.length} of ${instances.length} instances report`,
+    message: ({ live, instances, unlisted }) =>
+      `${live.length + unlisted} of ${instances.length + unlisted} instances report`,
   },
   {
     status: 'False',
@@ -96,8 +99,11 @@ const AGENT_REACHABLE: readonly Row[] = [
     reason: 'AgentUnreachable',
     when: "a sidecar that reports gets no answer from its agent's port",
     holds: ({ live }) => live.some((instance) => instance.agentReachable === false),
-    message: ({ live }) =>
-      `the agent does not answer in ${live.filter((each) => each.agentReachable === false).length} of ${live.length} instances`,
+    message: ({ live, unlisted }) => {
+      const count = live.filter((each) => each.agentReachable === false).length;
+      const some = unlisted === 0 ? count : `at least ${count}`;
+      return `the agent does not answer in ${some} of ${live.length + unlisted} instances`;
+    },
   },
   {
     status: 'True',

@@ -2,7 +2,7 @@ import { REPORTER_INVALID } from '../gap/reporter-rules.ts';
 import type { Heartbeat } from '../heartbeat/heartbeat.ts';
 import type { CheckStatus } from '../health/health.ts';
 import { dayOf } from '../usage/day-totals.ts';
-import type { InstanceStatus } from './observation.ts';
+import type { BriefInstance, InstanceStatus } from './observation.ts';
 import { isLive, phaseOf } from './phase.ts';
 
 /** Who sent a heartbeat, after its credential was checked; never what the body says. */
@@ -14,7 +14,7 @@ export interface SenderId {
 }
 
 /** Whether the heartbeat comes from the process that the instance was last heard from. */
-export function isSameProcess(known: InstanceStatus, heartbeat: Heartbeat, sender: SenderId): boolean {
+export function isSameProcess(known: BriefInstance, heartbeat: Heartbeat, sender: SenderId): boolean {
   if (known.uid !== sender.uid) return false;
   return heartbeat.startedAt === null || Date.parse(heartbeat.startedAt) === Date.parse(known.startedAt);
 }
@@ -24,7 +24,7 @@ export function isSameProcess(known: InstanceStatus, heartbeat: Heartbeat, sende
  * that another has replaced. The last one holds only while the other is heard from, since a clock may be set back.
  */
 export function isOutdated(
-  known: InstanceStatus | undefined,
+  known: BriefInstance | undefined,
   heartbeat: Heartbeat,
   sender: SenderId,
   at: Date,
@@ -36,7 +36,7 @@ export function isOutdated(
 
 /** The instance's row after its heartbeat. `known`: its row before, of this process or of an earlier one. */
 export function instanceOf(
-  known: InstanceStatus | undefined,
+  known: BriefInstance | undefined,
   heartbeat: Heartbeat,
   sender: SenderId,
   at: Date,
@@ -97,7 +97,7 @@ const CLOCK_TOLERANCE_MS = 5 * 60 * 1000;
 
 /** The sender's totals count for the day on which it made them, also when they arrive past midnight. */
 function dayTotals(
-  before: InstanceStatus | undefined,
+  before: BriefInstance | undefined,
   heartbeat: Heartbeat,
   at: Date,
 ): Pick<InstanceStatus, 'tokensToday' | 'costTodayUsd' | 'day'> {

@@ -305,29 +305,74 @@ describe('several instances', () => {
     usage: { windowStartedAt: NOON, models: [], totalTokens, totalCalls: 1 },
   });
 
-  test('are at most 50; of a further one its total of the day counts, once however often it comes', () => {
-    const further: Beat = { from: 'one-more', tokens: 1000, rest: window(9) };
+  test('beyond 50 are counted, each once however often it comes', () => {
+    const further: Beat = { from: 'z-one-more', tokens: 1000, rest: window(9) };
     const status = after(...many, further, further, { ...further, seq: 2, tokens: 1010 });
     expect(status.instances).toHaveLength(50);
-    expect([status.instanceCount, status.tokens, status.departedToday?.tokens]).toEqual([50, 1060, 1010]);
+    expect(status.unlisted?.map(({ name }) => name)).toEqual(['z-one-more']);
+    expect([status.instanceCount, status.unlistedCount, status.tokens]).toEqual([51, 1, 1060]);
+    expect(status.departedToday).toBeUndefined();
     const room = statusOf(
       withoutGone(status, ({ name }) => name !== 'pod-0', at(1)),
       at(1),
     );
     const listed = merge(room, { ...further, seq: 3, second: 2, tokens: 1020 });
     expect([listed.instanceCount, listed.tokens, listed.departedToday?.tokens]).toEqual([50, 1070, 1]);
+    expect([listed.unlisted, listed.unlistedCount]).toEqual([undefined, undefined]);
   });
 
-  test('beyond 50: who sends no totals, and who finds no room among 150 others, counts by its windows', () => {
-    const plain: Beat = { from: 'plain', tokens: null, rest: window(9) };
-    expect(after(...many, plain, { ...plain, seq: 2 }).tokens).toBe(68);
+  test('that are not listed go when they fall silent or their pods go, and their tokens stay', () => {
+    const further: Beat = { from: 'z-one-more', uid: 'u', tokens: 1000 };
+    const status = after(...many, further);
+    const gone = statusOf(
+      withoutGone(status, ({ uid }) => uid !== 'u', at(1)),
+      at(1),
+    );
+    const silent = statusOf(status, at(121));
+    for (const each of [gone, silent])
+      expect([each.instanceCount, each.unlistedCount, each.tokens]).toEqual([50, undefined, 1050]);
+  });
+
+  test('beyond 50 cannot hide one that is bad in another way than those: a healthy one with an F decides the grade', () => {
+    const degraded = Array.from({ length: 60 }, (_, index): Beat => ({
+      from: `bad-${index}`,
+      health: 'degraded',
+      score: 80,
+    }));
+    const worst: Beat = { from: 'worst', score: 10 };
+    for (const beats of [
+      [worst, ...degraded],
+      [...degraded, worst],
+    ]) {
+      const status = after(...beats);
+      expect([status.phase, status.grade, status.score]).toEqual(['Degraded', 'F', 10]);
+      expect([status.instances?.length, status.instanceCount, status.unlistedCount]).toEqual([50, 61, 11]);
+    }
+  });
+
+  test('a worse one takes the place of a listed one with its next heartbeat, and its report is shown', () => {
+    const status = after(...many, { from: 'z-one-more' });
+    const worse = merge(status, { from: 'z-one-more', seq: 2, score: 20, health: 'unhealthy' });
+    expect(brief(worse)).toBe('Unhealthy F 20 50 z-one-more');
+    expect(worse.unlisted?.map(({ name }) => name)).toEqual(['pod-9']);
+  });
+
+  test('beyond 1,000: who sends no totals, and who finds no room among 150 others, counts by its windows', () => {
+    const full = after(...many);
+    const { phase: _phase, score: _score, ...row } = full.instances![0]!;
+    const status = {
+      ...full,
+      unlisted: Array.from({ length: 950 }, (_, index) => ({ ...row, name: `unlisted-${index}` })),
+    };
     const others = Array.from({ length: 151 }, (_, index): Beat => ({
       from: `further-${index}`,
       tokens: 100,
       rest: window(1),
     }));
-    const status = after(...many, ...others);
-    expect([status.tokens, status.departedToday?.instances?.length]).toEqual([50 + 15_001, 150]);
+    const plain: Beat = { from: 'plain', tokens: null, rest: window(9) };
+    const counted = [...others, plain, { ...plain, seq: 2 }].reduce(merge, status);
+    expect([counted.instanceCount, counted.unlistedCount]).toEqual([1000, 950]);
+    expect([counted.tokens, counted.departedToday?.instances?.length]).toEqual([1000 + 15_001 + 18, 150]);
   });
 });
 
@@ -677,6 +722,47 @@ describe('laws', () => {
           .reverse();
         expect(after(...shuffled)).toEqual(after(...same));
       }),
+    );
+  });
+
+  test('of more than 50 instances the verdict is that of all of them', () => {
+    const report = fc.record({
+      health: fc.constantFrom<HealthStatus>('healthy', 'degraded', 'unhealthy'),
+      score: fc.integer({ min: 60, max: 100 }),
+      rest: fc.record({
+        scoreWithoutLocalProofs: fc.constantFrom(null, null, null, 40),
+        policyState: fc.constantFrom<Heartbeat['policyState']>(
+          'answered',
+          'answered',
+          'none',
+          'not-loaded',
+          null,
+        ),
+        outcomes: fc.constantFrom(null, { allow: 1, deny: 0, failOpen: 0, notEvaluated: 0 }),
+      }),
+    });
+    fc.assert(
+      fc.property(fc.array(report, { minLength: 51, maxLength: 70 }), (reports) => {
+        const beats = reports.map((each, index): Beat => ({ ...each, from: `i-${index}` }));
+        const all = beats.map((each) => after(each).instances![0]!);
+        const verdict = (status: ObservationStatus) => [
+          [
+            status.phase,
+            status.grade,
+            status.score,
+            status.violations,
+            status.outcomes,
+            status.instanceCount,
+          ],
+          status.conditions?.map(({ type, status: holds, reason }) => `${type} ${holds} ${reason}`),
+        ];
+        const listed = after(...beats);
+        expect(listed.instances).toHaveLength(50);
+        expect(verdict(listed)).toEqual(
+          verdict(statusOf({ ...listed, instances: all, unlisted: [] }, at(0))),
+        );
+      }),
+      { numRuns: 20 },
     );
   });
 

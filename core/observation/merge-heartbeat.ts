@@ -4,11 +4,18 @@ import type { Check, CheckStatus } from '../health/health.ts';
 import type { Heartbeat } from '../heartbeat/heartbeat.ts';
 import { mergeSentProofs, type ProofSet } from '../proof/proof-set.ts';
 import { instanceOf, isOutdated, isSameProcess, modelCheck, type SenderId } from './instance.ts';
-import type { InstanceStatus, ObservationStatus } from './observation.ts';
+import type { BriefInstance, InstanceStatus, ObservationStatus } from './observation.ts';
 import { isLive, worstOf } from './phase.ts';
 import { proofMembersOf, proofSetOf } from './proofs.ts';
 import { statusOf, type ObservationContext } from './status-of.ts';
 import { departed, hasLeftMore, hasRoomForDeparted, withDeparted, withReturned } from './tokens.ts';
+import {
+  briefOf,
+  knownInstance,
+  MAX_UNLISTED,
+  withoutSilentUnlisted,
+  worstInstances,
+} from './worst-instances.ts';
 
 /** Who sent the heartbeat, and what the writer knows of the agent. */
 export interface Sender extends SenderId, ObservationContext {
@@ -17,7 +24,6 @@ export interface Sender extends SenderId, ObservationContext {
 }
 
 /** The CRD's bounds of the lists. */
-const MAX_INSTANCES = 50;
 const MAX_ISSUES = 50;
 const MAX_CHECKS = 100;
 
@@ -28,7 +34,7 @@ export function isRepeat(
   sender: SenderId,
   at: Date,
 ): boolean {
-  const known = status?.instances?.find((instance) => instance.name === sender.instance);
+  const known = knownInstance(status, sender.instance);
   if (known !== undefined || status === undefined) return isOutdated(known, heartbeat, sender, at);
   const { startedAt, totals } = heartbeat;
   if (startedAt === null || totals === null) return false;
@@ -41,7 +47,7 @@ export function isRepeat(
  * Aggregates are exact at once, since every instance keeps what they need in its row. The lists (`issues`, `checks`,
  * `usage`, ...) are those of one instance, `reportedBy`: of the worst one, which takes them over with its own
  * heartbeat. When the worst instance heals, its lists show its new report until the next worst has sent again, at most
- * one interval later.
+ * one interval later. Beyond fifty instances the worst are listed: a report that is worse than a listed one takes its place.
  */
 export function mergeHeartbeat(
   status: ObservationStatus | undefined,
@@ -50,26 +56,38 @@ export function mergeHeartbeat(
   at: Date,
 ): ObservationStatus {
   if (status !== undefined && isRepeat(status, heartbeat, sender, at)) return status;
-  const before: ObservationStatus = status ?? { phase: 'Pending' };
-  const known = before.instances?.find((instance) => instance.name === sender.instance);
+  const before = withoutSilentUnlisted(status ?? { phase: 'Pending' }, at);
+  const known = knownInstance(before, sender.instance);
   const instance = instanceOf(known, heartbeat, sender, at);
   const next = {
     ...withoutReturned(before, heartbeat, sender, at),
     ...proofsOf(before, heartbeat, { at, decided: sender.proofs }),
   };
-  const others = (before.instances ?? []).filter((each) => each !== known);
-  if (known === undefined && others.length >= MAX_INSTANCES)
+  if (known === undefined && (before.unlisted ?? []).length >= MAX_UNLISTED)
     return statusOf(overfull(next, heartbeat, instance, at), at, sender);
   // A process that was replaced leaves what it used today behind.
   const replaced = known !== undefined && !isSameProcess(known, heartbeat, sender) ? [known] : [];
   const { departedToday: _, ...kept } = next;
-  const listed: ObservationStatus = {
+  const merged: ObservationStatus = {
     ...kept,
     ...withDeparted(next, replaced, at),
-    instances: [...others, instance].sort((a, b) => (a.name < b.name ? -1 : 1)),
+    ...withInstance(before, instance, at),
   };
-  const shown = speaks(listed, instance, at) ? withReport(listed, heartbeat, instance) : listed;
+  const shown = speaks(merged, instance, at) ? withReport(merged, heartbeat, instance) : merged;
   return statusOf(shown, at, sender);
+}
+
+/** The lists of instances with this one in the place of its last row. */
+function withInstance(
+  before: ObservationStatus,
+  instance: InstanceStatus,
+  at: Date,
+): Required<Pick<ObservationStatus, 'instances' | 'unlisted'>> {
+  const isOther = ({ name }: BriefInstance): boolean => name !== instance.name;
+  const others = (before.instances ?? []).filter(isOther);
+  const { listed, rest } = worstInstances([...others, instance], at);
+  const unlisted = [...(before.unlisted ?? []).filter(isOther), ...rest.map(briefOf)];
+  return { instances: listed, unlisted: unlisted.sort((a, b) => (a.name < b.name ? -1 : 1)) };
 }
 
 /** A sender of totals brings what it left behind with it again; the windows of another only add to that. */
@@ -90,7 +108,7 @@ const processOf = ({ startedAt }: Heartbeat, { instance: name, uid }: SenderId) 
 });
 
 /**
- * Beyond the most instances that a status can list, a further one is not listed and says nothing of phase and score;
+ * Beyond the most instances that a status can count, a further one says nothing of phase and score;
  * its total of the day is kept as if it had left, and taken out again when it reports next. Who sends no totals, and who
  * finds no room there, counts by its windows.
  */
@@ -107,8 +125,9 @@ function overfull(
   return { ...kept, ...departed(status, [use], at) };
 }
 
-/** Whether the instance's report is the one to show: it is the worst, or nobody else who lives is shown. */
+/** Whether the instance's report is the one to show: it is the worst, or no other live instance is shown. */
 function speaks(status: ObservationStatus, instance: InstanceStatus, at: Date): boolean {
+  if (!status.instances?.includes(instance)) return false;
   const live = (status.instances ?? []).filter((each) => isLive(each, at));
   if (worstOf(live)?.name === instance.name || status.reportedBy === instance.name) return true;
   return !live.some((each) => each.name === status.reportedBy);

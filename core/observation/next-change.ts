@@ -9,7 +9,7 @@ import type { ObservationContext } from './status-of.ts';
  */
 export function nextChangeAt(status: ObservationStatus, at: Date, context: ObservationContext): Date | null {
   const instances = status.instances ?? [];
-  const silent = instances
+  const silent = [...instances, ...(status.unlisted ?? [])]
     .filter((instance) => isLive(instance, at))
     .map((instance) => Date.parse(instance.lastHeartbeat) + staleLimitMs(instance.intervalSeconds));
   const waits = instances.length === 0 && activityOf(status, context.activity) === 'running';

@@ -67,7 +67,7 @@ export interface ObservationSpec {
   heartbeatSeconds?: number;
 }
 
-/** The status subresource; lists are cut at the CRD's maxItems. Every aggregate can be computed from `instances` and `departedToday` alone. */
+/** The status subresource; lists are cut at the CRD's maxItems. Every aggregate can be computed from `instances`, `unlisted` and `departedToday` alone. */
 export interface ObservationStatus {
   observedGeneration?: number;
   phase: Phase;
@@ -92,7 +92,12 @@ export interface ObservationStatus {
   tokenHashes?: TokenHash[];
   proofRevision?: number;
   proofTombstones?: { ruleId: string; origin?: ProofOrigin; at: string }[];
+  /** The worst fifty, by name. */
   instances?: InstanceStatus[];
+  /** The others that were heard from lately; they count, and say nothing of phase and score. */
+  unlisted?: BriefInstance[];
+  /** Absent: every instance is listed. */
+  unlistedCount?: number;
   /** The instance whose report `issues`, `checks`, `usage`, `summary`, `model` and `source` show: the worst one, or for at most one interval the one that was it. */
   reportedBy?: string;
   departedToday?: DepartedToday;
@@ -137,24 +142,30 @@ export interface TokenHash {
   expiresAt: string;
 }
 
-export interface InstanceStatus {
+/** An instance as far as it is counted. */
+export interface BriefInstance {
   /** Pod name, or a remote agent's instance. */
   name: string;
   uid?: string;
   startedAt: string;
   seq: number;
-  phase: Phase;
-  score: number;
-  /** The score without local proofs; absent: no local proof counts in the score. */
-  scoreWithoutLocalProofs?: number;
   /** ISO 8601 */
   lastHeartbeat: string;
   intervalSeconds: number;
-  sidecarVersion?: string;
   tokensToday: number;
   costTodayUsd: number;
   /** UTC day (YYYY-MM-DD) of the two totals. */
   day: string;
+  /** Cumulative since `startedAt`. */
+  outcomes?: OutcomeCounts;
+}
+
+export interface InstanceStatus extends BriefInstance {
+  phase: Phase;
+  score: number;
+  /** The score without local proofs; absent: no local proof counts in the score. */
+  scoreWithoutLocalProofs?: number;
+  sidecarVersion?: string;
   /** Distinct `policy.*` denials in its last gap. */
   violations: number;
   criticalIssues: number;
@@ -164,8 +175,6 @@ export interface InstanceStatus {
   agentReachable?: boolean;
   modelStatus?: CheckStatus;
   policyState?: PolicyFacts['state'];
-  /** Cumulative since `startedAt`. */
-  outcomes?: OutcomeCounts;
   /** Requests that the policy denied between its last two heartbeats. */
   deniedInWindow: number;
 }

@@ -1,5 +1,5 @@
 import type { HealthStatus, ReadyStatus } from '../health/health.ts';
-import type { InstanceStatus, Phase } from './observation.ts';
+import type { BriefInstance, InstanceStatus, Phase } from './observation.ts';
 
 const PHASES: Readonly<Record<HealthStatus | ReadyStatus, Phase>> = {
   healthy: 'Healthy',
@@ -14,7 +14,7 @@ export function phaseOf(status: HealthStatus | ReadyStatus): Phase {
   return PHASES[status];
 }
 
-const BEST_FIRST: readonly Phase[] = ['Healthy', 'Pending', 'Degraded', 'Unknown', 'Unhealthy'];
+export const BEST_FIRST: readonly Phase[] = ['Healthy', 'Pending', 'Degraded', 'Unknown', 'Unhealthy'];
 
 /** How long nothing may be heard before an agent counts as silent, in milliseconds. */
 export function staleLimitMs(intervalSeconds: number): number {
@@ -22,16 +22,24 @@ export function staleLimitMs(intervalSeconds: number): number {
 }
 
 /** Whether the instance has been heard from lately enough to speak for the agent. */
-export function isLive(instance: InstanceStatus, at: Date): boolean {
+export function isLive(
+  instance: Pick<BriefInstance, 'lastHeartbeat' | 'intervalSeconds'>,
+  at: Date,
+): boolean {
   return at.getTime() - Date.parse(instance.lastHeartbeat) <= staleLimitMs(instance.intervalSeconds);
 }
 
-/** The instance that the agent is judged by: worst phase, then lowest score, then name, so that it is always the same. */
+/** The instance that the agent is judged by. */
 export function worstOf(instances: readonly InstanceStatus[]): InstanceStatus | undefined {
+  return worstFirst(instances)[0];
+}
+
+/** Worst phase, then lowest score, then name, so that the order is always the same. */
+export function worstFirst(instances: readonly InstanceStatus[]): InstanceStatus[] {
   return [...instances].sort(
     (a, b) =>
       BEST_FIRST.indexOf(b.phase) - BEST_FIRST.indexOf(a.phase) ||
       a.score - b.score ||
       (a.name < b.name ? -1 : 1),
-  )[0];
+  );
 }

@@ -3,9 +3,10 @@ import type { Grade } from '../gap/gap.ts';
 import { gradeOf } from '../gap/grade.ts';
 import { activityOf, awaitedSinceOf, silentSinceMs, type Activity } from './activity.ts';
 import { conditionsOf } from './conditions.ts';
-import type { InstanceStatus, ObservationStatus, Phase } from './observation.ts';
+import type { BriefInstance, InstanceStatus, ObservationStatus, Phase } from './observation.ts';
 import { isLive, staleLimitMs, worstOf } from './phase.ts';
 import { departed, usedToday, withDeparted } from './tokens.ts';
+import { withoutSilentUnlisted } from './worst-instances.ts';
 
 /** What a writer knows besides the status itself. */
 export interface ObservationContext {
@@ -30,21 +31,24 @@ export function statusOf(
   at: Date,
   context: ObservationContext = {},
 ): ObservationStatus {
-  const { departedToday: _departed, awaitedSince: _awaited, ...kept } = known ?? PENDING;
+  const settled = withoutSilentUnlisted(known ?? PENDING, at);
+  const { unlisted = [] } = settled;
+  const kept = withoutComputed(settled);
   const instances = (known?.instances ?? []).map((instance) => withStaleness(instance, at));
   const live = instances.filter((instance) => isLive(instance, at));
   const activity = activityOf(known, context.activity);
   const awaitedSince = awaitedSinceOf(known, { isReporting: live.length > 0, activity, at });
   const silence = { ...kept, ...(awaitedSince === undefined ? {} : { awaitedSince }) };
   const phase = phaseNow(silence, { live, activity, at, heartbeatSeconds: context.heartbeatSeconds ?? 30 });
-  const aggregates = live.length > 0 ? aggregatesOf(live) : {};
+  const aggregates = live.length > 0 ? aggregatesOf(live, unlisted) : {};
   const status: ObservationStatus = {
     ...silence,
     ...aggregates,
-    ...departed(known ?? PENDING, [], at),
+    ...departed(settled, [], at),
     phase,
     instances,
-    instanceCount: instances.length,
+    instanceCount: instances.length + unlisted.length,
+    ...(unlisted.length > 0 ? { unlisted, unlistedCount: unlisted.length } : {}),
   };
   if (status.lastChecked !== undefined) status.tokens = usedToday(status, at).tokens;
   if (context.observedGeneration !== undefined) status.observedGeneration = context.observedGeneration;
@@ -55,6 +59,7 @@ export function statusOf(
     score: provedScoreOf(live) ?? status.score,
     instances,
     live,
+    unlisted: unlisted.length,
     activity,
     lastChecked,
     compliantGrade,
@@ -67,20 +72,33 @@ export function statusOf(
   return status;
 }
 
+type Computed = 'departedToday' | 'awaitedSince' | 'unlisted' | 'unlistedCount';
+
+/** Without what is computed and may be absent. */
+function withoutComputed(status: ObservationStatus): Omit<ObservationStatus, Computed> {
+  const { departedToday: _departed, awaitedSince: _awaited, ...rest } = status;
+  const { unlisted: _unlisted, unlistedCount: _count, ...kept } = rest;
+  return kept;
+}
+
 /**
  * The status without the instances that are gone: their totals of the day stay in `departedToday`.
  * @param isThere whether the instance (a pod, by name and uid) still exists
  */
 export function withoutGone(
   known: ObservationStatus,
-  isThere: (instance: InstanceStatus) => boolean,
+  isThere: (instance: BriefInstance) => boolean,
   at: Date,
 ): ObservationStatus {
-  const instances = known.instances ?? [];
-  const gone = instances.filter((instance) => !isThere(instance));
+  const { departedToday: _, instances = [], unlisted = [], ...kept } = known;
+  const gone = [...instances, ...unlisted].filter((instance) => !isThere(instance));
   if (gone.length === 0) return known;
-  const { departedToday: _, ...kept } = known;
-  const rest = { ...kept, ...withDeparted(known, gone, at), instances: instances.filter(isThere) };
+  const rest = {
+    ...kept,
+    ...withDeparted(known, gone, at),
+    instances: instances.filter(isThere),
+    ...(unlisted.length > 0 ? { unlisted: unlisted.filter(isThere) } : {}),
+  };
   return gone.some(({ name }) => name === known.reportedBy) ? withoutItsReport(rest, at) : rest;
 }
 
@@ -120,9 +138,12 @@ function phaseNow(
   return now.at.getTime() - since > staleLimitMs(now.heartbeatSeconds) ? 'Unknown' : 'Pending';
 }
 
-function aggregatesOf(live: readonly InstanceStatus[]): Partial<ObservationStatus> {
+function aggregatesOf(
+  live: readonly InstanceStatus[],
+  unlisted: readonly BriefInstance[],
+): Partial<ObservationStatus> {
   const score = Math.min(...live.map((instance) => instance.score));
-  const counted = live.flatMap((instance) => instance.outcomes ?? []);
+  const counted = [...live, ...unlisted].flatMap((instance) => instance.outcomes ?? []);
   return {
     score,
     grade: gradeOf(score),

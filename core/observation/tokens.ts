@@ -1,5 +1,5 @@
 import { dayOf } from '../usage/day-totals.ts';
-import type { DepartedInstance, InstanceStatus, ObservationStatus } from './observation.ts';
+import type { BriefInstance, DepartedInstance, ObservationStatus } from './observation.ts';
 
 /** Tokens and cost of one UTC day. */
 export interface DayUse {
@@ -9,26 +9,28 @@ export interface DayUse {
 
 const NONE: DayUse = { tokens: 0, costUsd: 0 };
 
+type Users = Pick<ObservationStatus, 'instances' | 'unlisted' | 'departedToday'>;
+
 /** What the whole agent used on the UTC day of `at`: its instances, and those that are gone. */
-export function usedToday(status: Pick<ObservationStatus, 'instances' | 'departedToday'>, at: Date): DayUse {
-  const uses = (status.instances ?? []).map((instance) => useOf(instance, at));
+export function usedToday(status: Users, at: Date): DayUse {
+  const uses = [...(status.instances ?? []), ...(status.unlisted ?? [])].map((instance) =>
+    useOf(instance, at),
+  );
   return sumOf([...uses, departedOn(status, at)]);
 }
 
 /** What everybody but this instance used today, gone instances and earlier processes of its own included. */
-export function othersToday(
-  status: Pick<ObservationStatus, 'instances' | 'departedToday'>,
-  instance: string,
-  at: Date,
-): DayUse {
-  const others = (status.instances ?? []).filter((each) => each.name !== instance);
-  return usedToday({ ...status, instances: others }, at);
+export function othersToday(status: Users, instance: string, at: Date): DayUse {
+  const isOther = (each: BriefInstance): boolean => each.name !== instance;
+  const instances = (status.instances ?? []).filter(isOther);
+  const unlisted = (status.unlisted ?? []).filter(isOther);
+  return usedToday({ ...status, instances, unlisted }, at);
 }
 
 /** `departedToday` after instances have left; a total of an earlier day does not count any more. */
 export function withDeparted(
   status: Pick<ObservationStatus, 'departedToday'>,
-  gone: readonly InstanceStatus[],
+  gone: readonly BriefInstance[],
   at: Date,
 ): Pick<ObservationStatus, 'departedToday'> {
   const rows = gone
@@ -113,7 +115,7 @@ function rowsOn({ departedToday }: Pick<ObservationStatus, 'departedToday'>, at:
   return departedToday?.day === dayOf(at) ? (departedToday.instances ?? []) : [];
 }
 
-function useOf(instance: InstanceStatus, at: Date): DayUse {
+function useOf(instance: BriefInstance, at: Date): DayUse {
   return instance.day === dayOf(at) ? { tokens: instance.tokensToday, costUsd: instance.costTodayUsd } : NONE;
 }
 

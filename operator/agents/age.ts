@@ -3,7 +3,7 @@ import { contextOf } from '../../core/observation/context-of.ts';
 import type {
   AgentObservation,
   Drift,
-  InstanceStatus,
+  BriefInstance,
   ObservationStatus,
 } from '../../core/observation/observation.ts';
 import { statusOf, withoutGone } from '../../core/observation/status-of.ts';
@@ -28,7 +28,7 @@ export async function age(
   const update = (current: AgentObservation): ObservationStatus => {
     const at = context.clock.now();
     const pods = context.podsOf(key);
-    const isThere = (instance: InstanceStatus): boolean =>
+    const isThere = (instance: BriefInstance): boolean =>
       pods.some(
         (pod) =>
           pod.metadata.name === instance.name &&

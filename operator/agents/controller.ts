@@ -187,7 +187,8 @@ function needsLook(
   if (!sameJson(fixed(before), fixed(object))) return true;
   if (!sameJson(ownPart(before), ownPart(object))) return true;
   const uids = new Set(pods.map((pod) => pod.metadata.uid));
-  return (object.status?.instances ?? []).some(
+  const { instances = [], unlisted = [] } = object.status ?? {};
+  return [...instances, ...unlisted].some(
     (instance) => instance.uid !== undefined && !uids.has(instance.uid),
   );
 }

@@ -81,7 +81,9 @@ function agentOf(row: Row | undefined): AgentRecord | null {
 
 /** When the next live instance goes silent, or the next UTC day begins; null: nothing changes without a heartbeat. */
 function dueAt(status: ObservationStatus, at: Date): number | null {
-  const live = (status.instances ?? []).filter((instance) => isLive(instance, at));
+  const live = [...(status.instances ?? []), ...(status.unlisted ?? [])].filter((instance) =>
+    isLive(instance, at),
+  );
   const silent = live.map((each) => Date.parse(each.lastHeartbeat) + staleLimitMs(each.intervalSeconds) + 1);
   const midnight = (status.tokens ?? 0) > 0 ? [new Date(at).setUTCHours(24, 0, 0, 0)] : [];
   const changes = [...silent, ...midnight];
