@@ -1,12 +1,6 @@
 import type { PushClock, PushLogger } from './clock.ts';
-import {
-  isRenewalDue,
-  lifetimeOf,
-  readTokenFile,
-  type Credentials,
-  type KeyLifetime,
-  type Revealable,
-} from './credentials.ts';
+import { isRenewalDue, lifetimeOf, type Credentials } from './credentials.ts';
+import { keySourceOf, type KeySource } from './key-source.ts';
 import { describe, renewKey, type Endpoint } from './push-heartbeat.ts';
 
 /** The token that goes with a push. */
@@ -24,33 +18,39 @@ export interface BearerContext {
 }
 
 export function createBearer(credentials: Credentials, context: BearerContext): Bearer {
-  if (credentials.kind === 'file')
-    return { current: () => readTokenFile(credentials.path), renewIfDue: () => Promise.resolve() };
-  return new RenewedKey(credentials, context);
+  return new RenewedKey(
+    keySourceOf(credentials, () => context.clock.now()),
+    context,
+  );
 }
 
 class RenewedKey implements Bearer {
   readonly #context: BearerContext;
-  readonly #onRenewed: ((key: Revealable, expiresAt: Date) => void) | undefined;
-  #key: Revealable;
-  #lifetime: KeyLifetime | null;
+  readonly #source: KeySource;
+  /** A renewed key that is kept nowhere, and the key in whose place it is used. */
+  #renewed: { from: string; key: string } | null = null;
   #failing = false;
 
-  constructor(credentials: Credentials & { kind: 'key' }, context: BearerContext) {
+  constructor(source: KeySource, context: BearerContext) {
+    this.#source = source;
     this.#context = context;
-    this.#onRenewed = credentials.onRenewed;
-    this.#key = credentials.key;
-    this.#lifetime = lifetimeOf(credentials.key.reveal(), context.clock.now());
   }
 
-  current(): Promise<string> {
-    return Promise.resolve(this.#key.reveal());
+  async current(): Promise<string> {
+    const stored = await this.#source.read();
+    // Another key in the source: somebody registered again, or another process has renewed it.
+    return this.#renewed?.from === stored ? this.#renewed.key : stored;
   }
 
   async renewIfDue(signal: AbortSignal): Promise<void> {
     const { endpoint, clock, logger } = this.#context;
-    if (this.#lifetime === null || !isRenewalDue(this.#lifetime, clock.now())) return;
-    const renewal = await renewKey({ endpoint, bearer: this.#key.reveal(), signal });
+    // The push itself reports a token that cannot be read.
+    const stored = await this.#source.read().catch(() => null);
+    if (stored === null || !this.#source.isRenewable(stored)) return;
+    const bearer = this.#renewed?.from === stored ? this.#renewed.key : stored;
+    const lifetime = lifetimeOf(bearer, clock.now());
+    if (lifetime === null || !isRenewalDue(lifetime, clock.now())) return;
+    const renewal = await renewKey({ endpoint, bearer, signal });
     if (!renewal.ok) {
       const fields = { reason: renewal.reason };
       if (this.#failing) logger.debug('the key still cannot be renewed', fields);
@@ -59,13 +59,18 @@ class RenewedKey implements Bearer {
       return;
     }
     this.#failing = false;
-    this.#key = { reveal: () => renewal.key };
-    this.#lifetime = lifetimeOf(renewal.key, clock.now());
+    this.#renewed = { from: stored, key: renewal.key };
     logger.info('renews its key', { expiresAt: renewal.expiresAt.toISOString() });
+    await this.#keep(renewal.key);
+  }
+
+  async #keep(key: string): Promise<void> {
     try {
-      this.#onRenewed?.(this.#key, renewal.expiresAt);
+      await this.#source.keep?.(key);
     } catch (error) {
-      logger.warn('the renewed key is not kept', { reason: describe(error) });
+      this.#context.logger.warn('renewed key not stored: it is lost with a restart', {
+        reason: describe(error),
+      });
     }
   }
 }

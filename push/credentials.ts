@@ -5,13 +5,16 @@ export interface Revealable {
   reveal(): string;
 }
 
-/** A registration token, renewed while the process runs; or a file whose owner renews it (a projected token), read for every push. */
+/**
+ * A registration token, renewed while the process runs; or a file, read for every push: a registration token in it is renewed
+ * in place, a projected one by the kubelet.
+ */
 export type Credentials =
   | {
       kind: 'key';
       key: Revealable;
-      /** The renewed key, for an agent that wants to keep it over a restart. */
-      onRenewed?: (key: Revealable, expiresAt: Date) => void;
+      /** The file in which the renewed key outlives a restart. */
+      keepPath?: string;
     }
   | { kind: 'file'; path: string };
 
@@ -44,18 +47,34 @@ export interface KeyLifetime {
  * null for a key that is no JWT or never expires.
  */
 export function lifetimeOf(key: string, now: Date): KeyLifetime | null {
+  const claims = claimsOf(key);
+  if (claims?.exp === undefined) return null;
+  const expiresAtMs = Number(claims.exp) * 1_000;
+  const issuedAtMs = claims.iat === undefined ? now.getTime() : Number(claims.iat) * 1_000;
+  return Number.isFinite(expiresAtMs) && Number.isFinite(issuedAtMs) ? { issuedAtMs, expiresAtMs } : null;
+}
+
+type Members = Readonly<Partial<Record<'alg' | 'sub' | 'iat' | 'exp', unknown>>>;
+
+/** The claims of a JWT, unchecked; null for a key that is no JWT. */
+export function claimsOf(key: string): Members | null {
+  return partOf(key, 1);
+}
+
+/** Whether a registration key, which its holder renews: a cluster signs its tokens with a key pair. */
+export function isRegistrationKey(token: string): boolean {
+  return partOf(token, 0)?.alg === 'HS256';
+}
+
+function partOf(key: string, index: 0 | 1): Members | null {
   const parts = key.split('.');
   if (parts.length !== 3) return null;
-  let claims: unknown;
   try {
-    claims = JSON.parse(Buffer.from(parts[1] ?? '', 'base64url').toString('utf8'));
+    const value: unknown = JSON.parse(Buffer.from(parts[index] ?? '', 'base64url').toString('utf8'));
+    return typeof value === 'object' && value !== null ? { ...value } : null;
   } catch {
     return null;
   }
-  if (typeof claims !== 'object' || claims === null || !('exp' in claims)) return null;
-  const expiresAtMs = Number(claims.exp) * 1_000;
-  const issuedAtMs = 'iat' in claims ? Number(claims.iat) * 1_000 : now.getTime();
-  return Number.isFinite(expiresAtMs) && Number.isFinite(issuedAtMs) ? { issuedAtMs, expiresAtMs } : null;
 }
 
 /** A key is renewed at two thirds of its lifetime; an expired one cannot be. */

@@ -327,12 +327,10 @@ describe('credentials of the sender', () => {
     const issued = Date.parse(NOW) / 1_000;
     const old = jwt({ iat: issued, exp: issued + 60 });
     const fresh = jwt({ iat: issued + 45, exp: issued + 10_000 });
-    const renewed: [string, string][] = [];
     aSender({
       credentials: {
         kind: 'key',
         key: { reveal: () => old },
-        onRenewed: (key, expiresAt) => renewed.push([key.reveal(), expiresAt.toISOString()]),
       },
       intervalSeconds: 45,
     }).start();
@@ -345,7 +343,6 @@ describe('credentials of the sender', () => {
       ['/api/v1/token', `Bearer ${old}`],
       ['/api/v1/heartbeat', `Bearer ${fresh}`],
     ]);
-    expect(renewed).toEqual([[fresh, '2026-04-01T00:00:00.000Z']]);
   });
 
   test('a renewal that fails costs no heartbeat', async () => {

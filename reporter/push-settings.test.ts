@@ -24,6 +24,11 @@ describe('where a reporter pushes to', () => {
     expect(settings?.credentials.kind === 'key' && settings.credentials.key.reveal()).toBe('k-1');
   });
 
+  test('keeps the renewed key where a path is given', () => {
+    const env = { ...ENV, PLATFORM_KEY_STORE_PATH: '/var/lib/shop.key' };
+    expect(pushSettings(undefined, env)?.credentials).toMatchObject({ keepPath: '/var/lib/shop.key' });
+  });
+
   test('comes from the options, which win', () => {
     const options = { url: 'http://other', tokenFile: '/token', instance: 'shop-2' };
     expect(pushSettings(options, ENV)).toEqual({
@@ -53,6 +58,11 @@ describe('where a reporter pushes to', () => {
         'push.intervalSeconds must be an integer from 10 to 3600',
         'one of push.key and push.tokenFile must be given, and not both',
       ],
+    ],
+    [
+      { url: 'http://plane', tokenFile: '/t', keyStorePath: '/k' },
+      {},
+      ['push.keyStorePath must be used with push.key'],
     ],
     [
       { key: 'k' } as unknown as PushOptions,

@@ -5,9 +5,11 @@ import type { Credentials } from '../push/credentials.ts';
 export interface PushOptions {
   /** Base URL of the control plane, http or https. */
   url: string;
-  /** Registration token; or `tokenFile`, a file that its owner renews. */
+  /** Registration token; or `tokenFile`, a file with it, in which it is renewed (a projected token: by the kubelet). */
   key?: string;
   tokenFile?: string;
+  /** The file in which the renewed `key` outlives a restart; default: memory alone. */
+  keyStorePath?: string;
   /** PEM file with the control plane's CA. */
   caFile?: string;
   /** 10..3600, default 30. */
@@ -62,6 +64,7 @@ function fromOptions(options: PushOptions): Named {
     url: { name: 'push.url', value: options.url ?? '' },
     key: named('key'),
     tokenFile: named('tokenFile'),
+    keyStorePath: named('keyStorePath'),
     caFile: named('caFile'),
     intervalSeconds: named('intervalSeconds'),
     instance: named('instance'),
@@ -74,6 +77,7 @@ function fromEnvironment(env: Environment): Named {
     url: named('PLATFORM_URL'),
     key: named('PLATFORM_KEY'),
     tokenFile: named('PLATFORM_TOKEN_FILE'),
+    keyStorePath: named('PLATFORM_KEY_STORE_PATH'),
     caFile: named('PLATFORM_CA_FILE'),
     intervalSeconds: named('HEARTBEAT_SECONDS'),
     instance: { name: 'instance', value: undefined },
@@ -91,6 +95,8 @@ function settingsFrom(named: Named): PushSettings {
   const credentials = credentialsFrom(named);
   if (credentials === null)
     problems.push(`one of ${named.key.name} and ${named.tokenFile.name} must be given, and not both`);
+  if (named.keyStorePath.value !== undefined && credentials?.kind === 'file')
+    problems.push(`${named.keyStorePath.name} must be used with ${named.key.name}`);
   // Said here and not with every push: a line feed at its end is what a shell or a secret likes to add.
   if (credentials?.kind === 'key' && !/^[!-~]+$/.test(credentials.key.reveal()))
     problems.push(`${named.key.name} must be visible ASCII characters, without blanks and line feeds`);
@@ -105,9 +111,13 @@ function settingsFrom(named: Named): PushSettings {
 }
 
 function credentialsFrom(named: Named): Credentials | null {
-  const { key, tokenFile } = named;
+  const { key, tokenFile, keyStorePath } = named;
   if ((key.value === undefined) === (tokenFile.value === undefined)) return null;
   if (tokenFile.value !== undefined) return { kind: 'file', path: String(tokenFile.value) };
   const secret = String(key.value);
-  return { kind: 'key', key: { reveal: () => secret } };
+  return {
+    kind: 'key',
+    key: { reveal: () => secret },
+    ...(keyStorePath.value === undefined ? {} : { keepPath: String(keyStorePath.value) }),
+  };
 }

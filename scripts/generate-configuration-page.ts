@@ -18,7 +18,7 @@ the sidecar.
 const OTHERS = `
 ## Reporter and command line
 
-The reporter reads \`PLATFORM_URL\`, \`PLATFORM_KEY\`, \`PLATFORM_TOKEN_FILE\`, \`PLATFORM_CA_FILE\` and \`HEARTBEAT_SECONDS\` with the
+The reporter reads \`PLATFORM_URL\`, \`PLATFORM_KEY\`, \`PLATFORM_KEY_STORE_PATH\`, \`PLATFORM_TOKEN_FILE\`, \`PLATFORM_CA_FILE\` and \`HEARTBEAT_SECONDS\` with the
 meanings that they have for the sidecar, where it is given no \`push\` option. It and \`platform health\` look \`$env:\`
 references up in their own environment, \`$secret:\` references in \`PLATFORM_SECRET_DIR\` or \`PLATFORM_SECRET_<NAME>\`, and ask a
 model's provider at \`<PROVIDER>_BASE_URL\`, such as \`OPENAI_BASE_URL\`, where that is set (for \`azure\`:

@@ -35,6 +35,7 @@ test('an empty environment gives the defaults of the contract', () => {
       PLATFORM_SECRET_DIR: null,
       PLATFORM_URL: null,
       PLATFORM_KEY: null,
+      PLATFORM_KEY_STORE_PATH: null,
       PLATFORM_TOKEN_FILE: null,
       PLATFORM_CA_FILE: null,
       HEARTBEAT_SECONDS: 30,
@@ -101,6 +102,11 @@ describe('values that are right alone but wrong together', () => {
       'two credentials',
       { PLATFORM_URL: 'https://cp', PLATFORM_KEY: 'k', PLATFORM_TOKEN_FILE: '/t' },
       'PLATFORM_TOKEN_FILE',
+    ],
+    [
+      'a place for a key that is in a file',
+      { PLATFORM_URL: 'https://cp', PLATFORM_TOKEN_FILE: '/t', PLATFORM_KEY_STORE_PATH: '/k' },
+      'PLATFORM_KEY_STORE_PATH',
     ],
     ['heartbeats without a credential', { PLATFORM_URL: 'https://cp' }, 'PLATFORM_URL'],
   ])('%s', (_title, env, name) => {

@@ -60,6 +60,7 @@ export interface SidecarConfig {
   PLATFORM_SECRET_DIR: string | null;
   PLATFORM_URL: URL | null;
   PLATFORM_KEY: Secret | null;
+  PLATFORM_KEY_STORE_PATH: string | null;
   PLATFORM_TOKEN_FILE: string | null;
   PLATFORM_CA_FILE: string | null;
   HEARTBEAT_SECONDS: number;
@@ -137,6 +138,7 @@ export const SIDECAR_FIELDS = {
   PLATFORM_SECRET_DIR: optionalText,
   PLATFORM_URL: optionalHttpUrl,
   PLATFORM_KEY: optionalHeaderSecret,
+  PLATFORM_KEY_STORE_PATH: optionalText,
   PLATFORM_TOKEN_FILE: optionalText,
   PLATFORM_CA_FILE: optionalText,
   HEARTBEAT_SECONDS: integer({ min: 10, max: 3600, default: 30 }),
@@ -171,8 +173,11 @@ export const SIDECAR_SUMMARIES: Summaries<typeof SIDECAR_FIELDS> = {
   PLATFORM_SECRET_DIR:
     "Folder with one file per `$secret:` name, where the sidecar shares the agent's. Unset: variables PLATFORM_SECRET_<NAME>.",
   PLATFORM_URL: 'The control plane. Unset: no heartbeats.',
-  PLATFORM_KEY: 'The key from registering the agent; renewed in memory at two thirds of its lifetime.',
-  PLATFORM_TOKEN_FILE: 'File with the token in its stead, read for each heartbeat (a projected token).',
+  PLATFORM_KEY: 'The key from registering the agent; renewed at two thirds of its lifetime.',
+  PLATFORM_KEY_STORE_PATH:
+    'File in which the renewed PLATFORM_KEY outlives a restart. It is used while it is later than PLATFORM_KEY. Unset: memory alone.',
+  PLATFORM_TOKEN_FILE:
+    'File with the token, instead of PLATFORM_KEY; read for each heartbeat. A registration key in it is renewed in place (0600), a projected token by the kubelet.',
   PLATFORM_CA_FILE:
     "PEM file with the control plane's authorities, read for each heartbeat. Unset: those of Node.js.",
   HEARTBEAT_SECONDS: 'Seconds between two heartbeats; the control plane may change it.',
@@ -228,6 +233,11 @@ export const COMBINATIONS: readonly Combination[] = [
     name: 'PLATFORM_TOKEN_FILE',
     wanted: 'unset when PLATFORM_KEY is set: one of them is the credential',
     isWrong: (set) => set('PLATFORM_TOKEN_FILE') !== undefined && set('PLATFORM_KEY') !== undefined,
+  },
+  {
+    name: 'PLATFORM_KEY_STORE_PATH',
+    wanted: 'used with PLATFORM_KEY: a file of PLATFORM_TOKEN_FILE is renewed in place',
+    isWrong: (set) => set('PLATFORM_KEY_STORE_PATH') !== undefined && set('PLATFORM_KEY') === undefined,
   },
   {
     name: 'PLATFORM_URL',

@@ -404,3 +404,56 @@ describe('SIGTERM', () => {
     expect(frames.isClosed()).toBe(true);
   });
 });
+
+describe('a registration key past two thirds of its life', () => {
+  const DAY = 86_400;
+  const now = Math.floor(Date.now() / 1000);
+  const keyOf = (days: number): string =>
+    [{ alg: 'HS256' }, { sub: 'agt_1', iat: now - days * DAY, exp: now + (30 - days) * DAY }, 's']
+      .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
+      .join('.');
+  const fresh = keyOf(0);
+  const old = keyOf(21);
+  let sent: string[];
+
+  beforeEach(() => {
+    sent = [];
+    play = ({ url, headers }, response) => {
+      const path = url?.replace('/plane/api/v1/', '') ?? '';
+      if (path === 'token' || path === 'heartbeat') sent.push(`${path} ${headers.authorization}`);
+      if (path !== 'token') return void response.writeHead(path === 'heartbeat' ? 204 : 200).end();
+      const expiresAt = new Date((now + 30 * DAY) * 1000).toISOString();
+      response
+        .setHeader('content-type', 'application/json')
+        .end(JSON.stringify({ apiKey: fresh, expiresAt }));
+    };
+  });
+  const startWith = (env: Record<string, string>) => {
+    const { port } = agent.address() as AddressInfo;
+    return startGood(undefined, { PLATFORM_URL: `http://127.0.0.1:${port}/plane`, ...env });
+  };
+  const end = async (started: Run): Promise<void> => {
+    await until(() => sent.some((each) => each.startsWith('heartbeat')), 'a heartbeat');
+    started.child.kill('SIGTERM');
+    await started.exit();
+  };
+  const kept = async (path: string) => [await readFile(path, 'utf8'), (await stat(path)).mode & 0o777];
+
+  test('is renewed in its token file', async () => {
+    const path = join(folder, 'token');
+    await writeFile(path, `${old}\n`);
+    await end(await startWith({ PLATFORM_TOKEN_FILE: path }));
+    expect(sent.slice(0, 2)).toEqual([`token Bearer ${old}`, `heartbeat Bearer ${fresh}`]);
+    expect(await kept(path)).toEqual([`${fresh}\n`, 0o600]);
+  });
+
+  test('is the renewed one after a restart, where a path keeps it', async () => {
+    const path = join(folder, 'kept');
+    const env = { PLATFORM_KEY: old, PLATFORM_KEY_STORE_PATH: path };
+    await end(await startWith(env));
+    expect(await kept(path)).toEqual([`${fresh}\n`, 0o600]);
+    sent = [];
+    await end(await startWith(env));
+    expect(new Set(sent)).toEqual(new Set([`heartbeat Bearer ${fresh}`]));
+  });
+});

@@ -47,9 +47,9 @@ Examples:
   $ platform register agent.yaml >> .env
 
 The admin key comes from PLATFORM_ADMIN_KEY or a file, never from an option: options of a process can be read by others.
-Standard output holds PLATFORM_URL and PLATFORM_KEY, and nothing else. A sidecar renews PLATFORM_KEY while it runs; a file
-of --out-file (PLATFORM_TOKEN_FILE) is yours to renew: register again. An agent that is registered already gets a new
-key, and its older ones end.
+Standard output holds PLATFORM_URL and PLATFORM_KEY, and nothing else. A sidecar renews PLATFORM_KEY while it runs, and
+a file of --out-file (PLATFORM_TOKEN_FILE) in place. An agent that is registered already gets a new key, and its older
+ones end.
 
 Exit codes: 0 registered; 1 not registered.`;
 

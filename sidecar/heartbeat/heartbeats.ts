@@ -196,5 +196,10 @@ function verdictOf({ health, gap, manifestHash }: Assessment, proofs: ToldProofs
 
 function credentialsOf({ config }: SidecarContext): Credentials {
   if (config.PLATFORM_TOKEN_FILE !== null) return { kind: 'file', path: config.PLATFORM_TOKEN_FILE };
-  return { kind: 'key', key: config.PLATFORM_KEY ?? { reveal: () => '' } };
+  const { PLATFORM_KEY: key, PLATFORM_KEY_STORE_PATH: keepPath } = config;
+  return {
+    kind: 'key',
+    key: key ?? { reveal: () => '' },
+    ...(keepPath === null ? {} : { keepPath }),
+  };
 }
