@@ -2,6 +2,7 @@ import type { RequestHandler } from 'express';
 import { systemClock, type Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/logger.ts';
 import type { Metrics } from '../runtime/metrics.ts';
+import { createApiServerOutage, type ApiServerOutage } from './api-server-outage.ts';
 import { requireAdminKey } from './auth/admin-key.ts';
 import type { CallerDependencies } from './auth/caller.ts';
 import type { PodIdentity } from './auth/pod-identity.ts';
@@ -27,6 +28,8 @@ export interface ContextParts {
   store: Store;
   pods: PodIdentity | null;
   clock?: Clock;
+  /** Shared with the store; default: its own. */
+  apiServer?: ApiServerOutage;
   /** True from the moment the process is asked to stop. */
   isStopping?: () => boolean;
 }
@@ -41,6 +44,7 @@ export function createContext(parts: ContextParts): ControlPlaneContext {
     store,
     pods,
     clock,
+    apiServer: parts.apiServer ?? createApiServerOutage({ clock, logger }),
     metrics,
     tokens: keys === null ? null : createRegistrationTokens(keys),
     requireAdmin: requireAdminKey({ adminKey, clock, logger, metrics }),

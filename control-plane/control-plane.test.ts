@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { decodeJwt } from 'jose';
 import { RULE_IDS } from '../core/audit/rules.ts';
 import type { Heartbeat } from '../core/heartbeat/heartbeat.ts';
 import type { ProofRecord } from '../core/proof/proof.ts';
@@ -308,7 +309,7 @@ describe('a fresh key', () => {
     const { agentId, apiKey } = await registered();
     clock.advance(20 * 86_400_000);
     const renewed = await renew(apiKey);
-    expect(renewed).toMatchObject({ status: 200, body: { agentId, expiresAt: '2026-04-20T10:00:00.000Z' } });
+    expect(renewed).toMatchObject({ status: 200, body: { agentId, expiresAt: '2026-04-21T00:00:00.000Z' } });
     const fresh = (renewed.body as { apiKey: string }).apiKey;
     expect((await push(apiKey, aHeartbeat({ seq: 1 }))).status).toBe(204);
     clock.advance(10 * 86_400_000);
@@ -342,12 +343,36 @@ describe('a fresh key', () => {
     );
   });
 
-  test('is refused for the 101st that lives at a time', async () => {
+  test('that is stolen and renewed without end blocks no renewal of the others', async () => {
     const { apiKey } = await registered();
-    for (let index = 0; index < 99; index += 1) expect((await renew(apiKey)).status).toBe(200);
-    const answer = await renew(apiKey);
-    expect(answer.status).toBe(429);
-    expect(answer.headers.get('retry-after')).toBe('3600');
+    const keyIn = ({ body }: Answer): string => (body as { apiKey: string }).apiKey;
+    for (let day = 0; day < 30; day += 1) {
+      // A chain of renewals, and many of one key.
+      let stolen = apiKey;
+      for (let index = 0; index < 4; index += 1) {
+        const [next] = await Promise.all([renew(stolen), renew(apiKey)]);
+        expect(next.status).toBe(200);
+        stolen = keyIn(next);
+      }
+      clock.advance(86_000_000);
+    }
+    const own = await renew(apiKey);
+    expect(own.status).toBe(200);
+    expect((await push(keyIn(own), aHeartbeat())).status).toBe(204);
+    const agent = await store.find({ namespace: 'platform-remote', name: 'shop' }, clock.now());
+    expect(agent!.status.tokenHashes!.length).toBeLessThan(33);
+  });
+
+  test('is the same one for all renewals of a UTC day, and another after registering again', async () => {
+    const idsOf = async (key: string) =>
+      (await Promise.all([renew(key), renew(key)])).map(
+        (answer) => decodeJwt((answer.body as { apiKey: string }).apiKey).jti,
+      );
+    const { apiKey } = await registered();
+    const [first, second] = await idsOf(apiKey);
+    expect(first).toBe(second);
+    const again = await registered();
+    expect(await idsOf(again.apiKey)).not.toContain(first);
   });
 });
 
@@ -480,6 +505,24 @@ describe('a heartbeat', () => {
         lastSeen: '2026-03-01T10:00:00.000Z',
       },
     ]);
+  });
+
+  test('of an invented instance is answered 429 after 60 of them, and known instances go on', async () => {
+    const { apiKey } = await registered();
+    for (let index = 0; index < 60; index += 1)
+      expect((await push(apiKey, aHeartbeat({ instance: `i-${index}` }))).status).toBe(204);
+    const answer = await push(apiKey, aHeartbeat({ instance: 'one-more' }));
+    expect(answer.body).toEqual(
+      problem(
+        429,
+        'Too Many Requests',
+        'the agent has too many new instances at this moment, or 1,000 instances that report; try again',
+      ),
+    );
+    expect(answer.headers.get('retry-after')).toBe('10');
+    clock.advance(10_000);
+    expect((await push(apiKey, aHeartbeat({ instance: 'i-59', seq: 2 }))).status).toBe(204);
+    expect((await push(apiKey, aHeartbeat({ instance: 'one-more' }))).status).toBe(204);
   });
 
   test('that comes again is answered 204 and changes nothing; the next one too early 429', async () => {

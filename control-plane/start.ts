@@ -30,8 +30,9 @@ export async function startControlPlane(
   const stores = await openStores({ config, logger, metrics }, signal);
   let listener: Listener | undefined;
   try {
-    const { store, pods } = stores;
-    const context = createContext({ config, logger, metrics, store, pods, isStopping: () => signal.aborted });
+    const { store, pods, apiServer } = stores;
+    const isStopping = (): boolean => signal.aborted;
+    const context = createContext({ config, logger, metrics, store, pods, apiServer, isStopping });
     const handler = createControlPlaneApp(context);
     listener = await listen({ handler, port: config.PORT, ...(tls === null ? {} : { tls }) });
   } catch (error) {

@@ -297,6 +297,41 @@ export function storeContract(name: string, open: () => Promise<StoreHarness>): 
         expect(await send(3, 10.5)).toEqual({ kind: 'limited', retryAfterSeconds: 10 });
       });
 
+      test('of invented names do not get around the limit: 60 new ones of a registered agent in ten seconds', async () => {
+        const agent = await aRemoteAgent();
+        const send = (name: string, seconds: number, seq = 1) =>
+          harness.store.heartbeat(
+            anArrival(agent, { instance: name, at: at(seconds), heartbeat: aHeartbeat({ seq }) }),
+          );
+        const burst = (from: number, seconds: number) =>
+          Promise.all(Array.from({ length: 70 }, (_, i) => send(`i-${from + i}`, seconds)));
+        const accepted = (outcomes: HeartbeatOutcome[]) =>
+          outcomes.filter(({ kind }) => kind === 'accepted').length;
+        const first = await burst(0, 0);
+        expect(accepted(first)).toBe(60);
+        expect(first.at(-1)).toEqual({ kind: 'limited', retryAfterSeconds: 10, isNewName: true });
+        expect(await send('i-61', 9.5)).toEqual({ kind: 'limited', retryAfterSeconds: 1, isNewName: true });
+        // Whoever is known is limited by its own last heartbeat alone, listed or not.
+        for (const known of ['i-0', 'i-59']) {
+          expect(await send(known, 9, 2)).toEqual({ kind: 'limited', retryAfterSeconds: 1 });
+          expect(await send(known, 10, 2)).toMatchObject({ kind: 'accepted' });
+        }
+        expect(accepted(await burst(100, 10))).toBe(60);
+        expect((await find(agent, 10))?.status).toMatchObject({ instanceCount: 120, unlistedCount: 70 });
+      });
+
+      test('of the pods of a workload are limited each by its own, however many are new', async () => {
+        const key = await aKey();
+        await harness.workload(key);
+        const pods = Array.from({ length: 70 }, (_, i) =>
+          anArrival(key, { source: 'sidecar', instance: `pod-${i}`, uid: `uid-${i}` }),
+        );
+        const outcomes = await Promise.all(pods.map((pod) => harness.store.heartbeat(pod)));
+        expect(outcomes.every(({ kind }) => kind === 'accepted')).toBe(true);
+        const again = { ...pods[69]!, at: at(1), heartbeat: aHeartbeat({ seq: 2 }) };
+        expect(await harness.store.heartbeat(again)).toEqual({ kind: 'limited', retryAfterSeconds: 9 });
+      });
+
       test('a clock that was set back locks nobody out', async () => {
         const agent = await aRemoteAgent();
         await harness.store.heartbeat(anArrival(agent, { at: at(3600), heartbeat: aHeartbeat({ seq: 1 }) }));

@@ -2,13 +2,14 @@ import type { Request } from 'express';
 import { decodeProtectedHeader } from 'jose';
 import type { Clock } from '../../runtime/clock.ts';
 import { Problem } from '../../runtime/problem.ts';
+import type { ApiServerOutage } from '../api-server-outage.ts';
 import type { AgentKey, Store } from '../stores/store.ts';
 import type { PodIdentity } from './pod-identity.ts';
 import type { RegistrationTokens } from './registration-token.ts';
 
 /** Who sends a heartbeat: what its credential says, never what the body says. */
 export type Caller =
-  | { kind: 'registered'; key: AgentKey; agentId: string }
+  | { kind: 'registered'; key: AgentKey; agentId: string; family: string }
   | { kind: 'pod'; key: AgentKey; pod: string; uid: string };
 
 export interface CallerDependencies {
@@ -19,6 +20,7 @@ export interface CallerDependencies {
   tokens: RegistrationTokens | null;
   /** null: not in a cluster, and projected tokens are refused. */
   pods: PodIdentity | null;
+  apiServer: ApiServerOutage;
 }
 
 const BEARER = /^Bearer +([\x21-\x7e]+)$/i;
@@ -27,7 +29,8 @@ const BEARER = /^Bearer +([\x21-\x7e]+)$/i;
 export async function authenticate(request: Request, dependencies: CallerDependencies): Promise<Caller> {
   const token = BEARER.exec(request.get('authorization') ?? '')?.[1];
   if (token === undefined) throw unauthorized('this route needs the header Authorization: Bearer <key>');
-  return isSymmetric(token) ? registeredAgent(token, dependencies) : podOf(token, dependencies);
+  if (isSymmetric(token)) return registeredAgent(token, dependencies);
+  return podOf(token, request.socket.remoteAddress ?? 'unknown', dependencies);
 }
 
 /** Registration tokens are HS256; a cluster signs its own with a key pair. The choice decides only who verifies. */
@@ -46,22 +49,30 @@ async function registeredAgent(token: string, dependencies: CallerDependencies):
   const at = clock.now();
   const verified = await tokens.verify(token, at);
   if (verified === null) throw unauthorized('the key is not valid or has expired; register again');
-  const { agentId, agentName, hash, expiresAt } = verified;
+  const { agentId, agentName, family, hash, expiresAt } = verified;
   const key = { namespace: remoteNamespace, name: agentName };
   const known = await store.hasToken({ ...key, agentId, token: { hash, expiresAt }, at });
   if (!known) throw unauthorized('the key is revoked; register again');
-  return { kind: 'registered', key, agentId };
+  return { kind: 'registered', key, agentId, family };
 }
 
-async function podOf(token: string, { pods }: CallerDependencies): Promise<Caller> {
+async function podOf(
+  token: string,
+  source: string,
+  { pods, apiServer }: CallerDependencies,
+): Promise<Caller> {
   if (pods === null) throw unauthorized('the key is not a registration key, and this is no cluster');
-  const found = await pods.identify(token).catch((error: unknown) => {
+  const found = await pods.identify(token, source).catch((error: unknown) => {
+    apiServer.failed(error);
     throw new Problem(503, 'the cluster cannot be asked about this token; try again', {
       headers: { 'retry-after': '2' },
-      cause: error,
     });
   });
   if (found.kind === 'unauthenticated') throw unauthorized(found.reason);
+  if (found.kind === 'limited')
+    throw new Problem(429, 'too many tokens of this address were not valid; try again', {
+      headers: { 'retry-after': String(found.retryAfterSeconds) },
+    });
   if (found.kind === 'no-agent') throw new Problem(403, found.reason);
   const { namespace, agentName, pod, uid } = found;
   return { kind: 'pod', key: { namespace, name: agentName }, pod, uid };

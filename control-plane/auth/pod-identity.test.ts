@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { UnsecuredJWT } from 'jose';
 import { createKubeClient, type KubeClient } from '../../kube/client.ts';
 import { startFakeApiServer, type FakeApiServer } from '../../testing/fake-api-server.ts';
@@ -79,11 +79,12 @@ const tokenUntil = (seconds: number, audience: string | string[] = 'platform.io'
     .setExpirationTime(Date.parse(START) / 1000 + seconds)
     .encode();
 const LONG = tokenUntil(3600);
+const SOURCE = '10.0.0.7';
 const FOUND = { kind: 'pod', namespace: 'team', pod: 'shop-1', uid: 'u-1', agentName: 'shop' };
 
 test('the agent is what the live pod of the token is labelled with', async () => {
   review(FOR_POD);
-  expect(await pods.identify(LONG)).toEqual(FOUND);
+  expect(await pods.identify(LONG, SOURCE)).toEqual(FOUND);
   expect(reviews().map(({ body }) => body)).toMatchObject([
     { spec: { token: LONG, audiences: ['platform.io'] } },
   ]);
@@ -110,7 +111,7 @@ test.each<[string, object, string, string]>([
   ],
 ])('%s speaks for nobody', async (_, status, kind, reason) => {
   review(status);
-  expect(await pods.identify(LONG)).toEqual({ kind, reason });
+  expect(await pods.identify(LONG, SOURCE)).toEqual({ kind, reason });
 });
 
 test.each<[string, Parameters<typeof putPod>[0], string, string]>([
@@ -161,7 +162,7 @@ test.each<[string, Parameters<typeof putPod>[0], string, string]>([
 ])('a pod %s speaks for nobody', async (_, pod, kind, reason) => {
   putPod(pod);
   review(FOR_POD);
-  expect(await pods.identify(LONG)).toEqual({ kind, reason });
+  expect(await pods.identify(LONG, SOURCE)).toEqual({ kind, reason });
 });
 
 test.each(['registry/sidecar:2', `registry/sidecar@sha256:${'a'.repeat(64)}`, 'mirror/sidecar:7'])(
@@ -169,14 +170,14 @@ test.each(['registry/sidecar:2', `registry/sidecar@sha256:${'a'.repeat(64)}`, 'm
   async (image) => {
     putPod({ spec: specOf({ image }) });
     review(FOR_POD);
-    expect(await pods.identify(LONG)).toEqual(FOUND);
+    expect(await pods.identify(LONG, SOURCE)).toEqual(FOUND);
   },
 );
 
 test('a pod that is gone speaks for nobody', async () => {
   server.remove('/api/v1/namespaces/team/pods', 'shop-1');
   review(FOR_POD);
-  expect(await pods.identify(LONG)).toMatchObject({ kind: 'unauthenticated' });
+  expect(await pods.identify(LONG, SOURCE)).toMatchObject({ kind: 'unauthenticated' });
 });
 
 test.each([
@@ -185,23 +186,23 @@ test.each([
 ])('a good answer is believed for %s', async (_, tokenSeconds, seconds) => {
   const token = tokenUntil(tokenSeconds);
   review(FOR_POD);
-  await pods.identify(token);
+  await pods.identify(token, SOURCE);
   clock.advance(seconds * 1000 - 1);
-  expect(await pods.identify(token)).toEqual(FOUND);
+  expect(await pods.identify(token, SOURCE)).toEqual(FOUND);
   expect(reviews()).toHaveLength(1);
   clock.advance(1);
   review({ error: 'service account token has been invalidated' });
-  expect(await pods.identify(token)).toMatchObject({ kind: 'unauthenticated' });
+  expect(await pods.identify(token, SOURCE)).toMatchObject({ kind: 'unauthenticated' });
 });
 
 test('a bad answer is believed for five seconds', async () => {
   review({ error: 'not yet' });
-  await pods.identify(LONG);
+  await pods.identify(LONG, SOURCE);
   clock.advance(4_999);
-  expect(await pods.identify(LONG)).toMatchObject({ kind: 'unauthenticated' });
+  expect(await pods.identify(LONG, SOURCE)).toMatchObject({ kind: 'unauthenticated' });
   clock.advance(1);
   review(FOR_POD);
-  expect(await pods.identify(LONG)).toEqual(FOUND);
+  expect(await pods.identify(LONG, SOURCE)).toEqual(FOUND);
 });
 
 test.each([
@@ -211,30 +212,84 @@ test.each([
   ['for no audience', tokenUntil(60, []), 'the token is not for the audience platform.io'],
   ['over', tokenUntil(0), 'the token has expired'],
 ])('a token that is obviously %s costs no review', async (_, token, reason) => {
-  expect(await pods.identify(token)).toEqual({ kind: 'unauthenticated', reason });
+  expect(await pods.identify(token, SOURCE)).toEqual({ kind: 'unauthenticated', reason });
   expect(reviews()).toHaveLength(0);
 });
 
 test('a flood of tokens is told to come back, and keeps nobody else out for long', async () => {
   const hold = Array.from({ length: 100 }, (_, index) => tokenUntil(1000 + index));
   for (let index = 0; index < 100; index += 1) review({ error: 'no' });
-  const answers = hold.map((token) => pods.identify(token));
-  await expect(pods.identify(LONG)).rejects.toThrow('too many tokens are being reviewed');
+  const answers = hold.map((token, index) => pods.identify(token, `10.1.0.${index}`));
+  await expect(pods.identify(LONG, SOURCE)).rejects.toThrow('too many tokens are being reviewed');
   await Promise.all(answers);
   review(FOR_POD);
-  expect(await pods.identify(LONG)).toEqual(FOUND);
+  expect(await pods.identify(LONG, SOURCE)).toEqual(FOUND);
 });
 
 test('no answer is no verdict, and is not believed at all', async () => {
   review(null, 500);
-  await expect(pods.identify(LONG)).rejects.toThrow('the token cannot be reviewed: overloaded');
+  await expect(pods.identify(LONG, SOURCE)).rejects.toThrow('the token cannot be reviewed: overloaded');
   review(FOR_POD);
-  expect(await pods.identify(LONG)).toEqual(FOUND);
+  expect(await pods.identify(LONG, SOURCE)).toEqual(FOUND);
 });
 
 test('many at once share one review', async () => {
   review(FOR_POD);
-  const found = await Promise.all(Array.from({ length: 20 }, () => pods.identify(LONG)));
+  const found = await Promise.all(Array.from({ length: 20 }, () => pods.identify(LONG, SOURCE)));
   expect(found).toEqual(Array.from({ length: 20 }, () => FOUND));
   expect(reviews()).toHaveLength(1);
+});
+
+describe('tokens that are not ours', () => {
+  const forged = (count: number, from: number) =>
+    Array.from({ length: count }, (_, index) => tokenUntil(10_000 + from + index));
+  const refused = { authenticated: false, error: 'invalid bearer token' };
+  const show = async (tokens: string[], source = SOURCE, asked = tokens.length) => {
+    const kinds: string[] = [];
+    for (const [index, token] of tokens.entries()) {
+      if (index < asked) review(refused);
+      kinds.push((await pods.identify(token, source)).kind);
+    }
+    return kinds;
+  };
+
+  test('cost their sender a small budget of reviews, and shut out neither others nor a pod that reports', async () => {
+    review(FOR_POD);
+    expect(await pods.identify(LONG, SOURCE)).toEqual(FOUND);
+    clock.advance(30_000);
+    const kinds = await show(forged(500, 0), SOURCE, 20);
+    expect(kinds.filter((kind) => kind === 'unauthenticated')).toHaveLength(20);
+    expect(kinds.filter((kind) => kind === 'limited')).toHaveLength(480);
+    expect(reviews()).toHaveLength(21);
+    expect(await pods.identify(tokenUntil(20_000), SOURCE)).toEqual({
+      kind: 'limited',
+      retryAfterSeconds: 60,
+    });
+    expect(await show(forged(1, 600), '10.0.0.8')).toEqual(['unauthenticated']);
+    // The answer of the pod's token is a minute old, so that it is reviewed again.
+    clock.advance(30_000);
+    review(FOR_POD);
+    expect(await pods.identify(LONG, SOURCE)).toEqual(FOUND);
+    expect(reviews()).toHaveLength(23);
+    clock.advance(30_000);
+    expect(await show(forged(1, 601))).toEqual(['unauthenticated']);
+  });
+
+  test('at once are limited too', async () => {
+    for (let index = 0; index < 20; index += 1) review(refused);
+    const found = await Promise.all(forged(50, 0).map((token) => pods.identify(token, SOURCE)));
+    expect(found.filter(({ kind }) => kind === 'limited')).toHaveLength(30);
+  });
+
+  test('are those alone: good tokens and an API server that is away cost nothing of it', async () => {
+    for (const token of forged(30, 0)) {
+      review(FOR_POD);
+      expect(await pods.identify(token, SOURCE)).toEqual(FOUND);
+    }
+    for (const token of forged(30, 100)) {
+      review(null, 500);
+      await expect(pods.identify(token, SOURCE)).rejects.toThrow('cannot be reviewed');
+    }
+    expect(await show(forged(20, 200))).toEqual(Array.from({ length: 20 }, () => 'unauthenticated'));
+  });
 });

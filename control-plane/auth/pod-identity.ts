@@ -7,6 +7,7 @@ import { reviewToken, type TokenVerdict } from '../../kube/token-review.ts';
 import { AGENT_LABEL, isDnsLabel, TOKEN_AUDIENCE } from '../../core/injection/names.ts';
 import { sidecarProblem, type SidecarImages } from '../../core/injection/true-sidecar.ts';
 import type { Clock } from '../../runtime/clock.ts';
+import { createReviewBudget } from './review-budget.ts';
 
 /** The pod that a projected token speaks for, and the agent that this pod is. */
 export type PodIdentification =
@@ -14,11 +15,16 @@ export type PodIdentification =
   /** Not a token of this cluster for this audience: 401. */
   | { kind: 'unauthenticated'; reason: string }
   /** A good token that speaks for no agent: 403. */
-  | { kind: 'no-agent'; reason: string };
+  | { kind: 'no-agent'; reason: string }
+  /** Not asked: the sender has shown too many tokens that were not good. 429. */
+  | { kind: 'limited'; retryAfterSeconds: number };
 
 export interface PodIdentity {
-  /** Rejects when the cluster cannot be asked. */
-  identify(token: string): Promise<PodIdentification>;
+  /**
+   * Rejects when the cluster cannot be asked.
+   * @param source the sender's address: each has a budget of reviews for tokens that are not good
+   */
+  identify(token: string, source: string): Promise<PodIdentification>;
 }
 
 /** How long an answer is believed, in milliseconds: the time for which a deleted pod can still speak, at most. */
@@ -48,6 +54,7 @@ export interface PodIdentityOptions {
 export function createPodIdentity({ client, clock, sidecarImages }: PodIdentityOptions): PodIdentity {
   const answers = new Map<string, Remembered>();
   const asking = new Map<string, Promise<PodIdentification>>();
+  const budget = createReviewBudget(clock);
 
   async function ask(token: string, hash: string): Promise<PodIdentification> {
     const verdict = await reviewToken(client, { token, audience: TOKEN_AUDIENCE });
@@ -66,19 +73,33 @@ export function createPodIdentity({ client, clock, sidecarImages }: PodIdentityO
     if (answers.size > MAX_ANSWERS && !oldest.done) answers.delete(oldest.value);
   }
 
+  /** A token that was good in its time costs no budget: a sender's bad tokens shut out no pod that reports already. */
+  async function askWithin(token: string, hash: string, source: string): Promise<PodIdentification> {
+    const isProven = answers.get(hash)?.found.kind === 'pod';
+    const refused = isProven ? null : budget.take(source);
+    if (refused !== null) return { kind: 'limited', ...refused };
+    try {
+      const found = await ask(token, hash);
+      if (found.kind === 'pod' && !isProven) budget.giveBack(source);
+      return found;
+    } catch (error) {
+      if (!isProven) budget.giveBack(source);
+      throw error;
+    }
+  }
+
   return {
-    identify(token) {
+    identify(token, source) {
       const refusal = obviousRefusal(token, clock.now());
       if (refusal !== null) return Promise.resolve({ kind: 'unauthenticated', reason: refusal });
       const hash = createHash('sha256').update(token).digest('base64url');
       const known = answers.get(hash);
       if (known !== undefined && known.until > clock.now().getTime()) return Promise.resolve(known.found);
-      answers.delete(hash);
       // Senders that retry at once share one review.
       const running = asking.get(hash);
       if (running !== undefined) return running;
       if (asking.size >= MAX_ASKING) return Promise.reject(new Error('too many tokens are being reviewed'));
-      const asked = ask(token, hash).finally(() => asking.delete(hash));
+      const asked = askWithin(token, hash, source).finally(() => asking.delete(hash));
       asking.set(hash, asked);
       return asked;
     },

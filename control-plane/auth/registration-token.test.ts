@@ -24,7 +24,20 @@ test('a key is a JWT HS256 of 30 days that names the agent, and the hash is of i
   });
   expect(expiresAt).toBe('2026-03-31T10:00:00.000Z');
   expect(hash).toBe(createHash('sha256').update(claims.jti!).digest('base64url'));
-  expect(await tokens.verify(apiKey, AT)).toEqual({ ...SUBJECT, hash, expiresAt });
+  expect(await tokens.verify(apiKey, AT)).toEqual({ ...SUBJECT, family: claims.jti, hash, expiresAt });
+});
+
+test('renewals of one day are one key, whichever key of the family they come from', async () => {
+  const { apiKey } = await tokens.issue(SUBJECT, AT);
+  const first = (await tokens.verify(apiKey, AT))!;
+  const renewed = await tokens.renew(first, AT);
+  const second = (await tokens.verify(renewed.apiKey, AT))!;
+  expect(second).toEqual({ ...first, hash: renewed.hash, expiresAt: '2026-04-01T00:00:00.000Z' });
+  const evening = new Date('2026-03-01T23:59:59Z');
+  expect((await tokens.renew(second, evening)).hash).toBe(renewed.hash);
+  expect((await tokens.renew(second, new Date('2026-03-02T00:00:00Z'))).hash).not.toBe(renewed.hash);
+  const other = (await tokens.verify((await tokens.issue(SUBJECT, AT)).apiKey, AT))!;
+  expect((await tokens.renew(other, AT)).hash).not.toBe(renewed.hash);
 });
 
 test('two keys of one moment differ', async () => {
@@ -59,6 +72,7 @@ test.each<[string, () => Promise<string> | string]>([
   ['no subject', () => signed({ ...claims, sub: undefined, exp })],
   ['no agent', () => signed({ ...claims, agent: undefined, exp })],
   ['an agent that is no name', () => signed({ ...claims, agent: '../x', exp })],
+  ['a family of another type', () => signed({ ...claims, family: 7, exp })],
   ['claims of other types', () => signed({ ...claims, agent: 7, exp })],
 ])('a token with %s is not valid', async (_, make) => {
   expect(await tokens.verify(await make(), AT)).toBeNull();

@@ -25,12 +25,19 @@ export interface IssuedToken {
 
 export interface VerifiedToken extends TokenSubject {
   hash: string;
+  /** The key from registering that this one was renewed from; its own id where it is that key. */
+  family: string;
   /** ISO 8601 */
   expiresAt: string;
 }
 
 export interface RegistrationTokens {
   issue(subject: TokenSubject, at: Date): Promise<IssuedToken>;
+  /**
+   * A fresh token of the family. All renewals of one UTC day give the same one (by its id), so that whoever renews without end
+   * fills no list of live tokens; it lives until 30 days after that day.
+   */
+  renew(from: TokenSubject & { family: string }, at: Date): Promise<IssuedToken>;
   /** null: not signed by this control plane, expired, or not a registration token. Says nothing about revocation. */
   verify(token: string, at: Date): Promise<VerifiedToken | null>;
 }
@@ -81,26 +88,49 @@ function slowKey(adminKey: Secret): Promise<Uint8Array> {
   });
 }
 
+interface Claims {
+  jti: string;
+  family?: string;
+  /** Seconds, as `expires`. */
+  issuedAt: number;
+  expires: number;
+}
+
+const secondsOf = (at: Date): number => Math.floor(at.getTime() / 1000);
 const isoOf = (seconds: number): string => new Date(seconds * 1000).toISOString();
 const hashOf = (jti: string): string => createHash('sha256').update(jti).digest('base64url');
 
-/** JWT HS256 with `sub` (the agent's id) and `jti`; `agent` is the name under which the store finds it. */
+/** JWT HS256 with `sub` (the agent's id) and `jti`; `agent` is the name under which the store finds it, `family` the `jti` of the key from registering. */
 export function createRegistrationTokens(keys: () => Promise<SigningKeys>): RegistrationTokens {
+  async function sign({ agentId, agentName }: TokenSubject, claims: Claims): Promise<IssuedToken> {
+    const { jti, family, issuedAt, expires } = claims;
+    const apiKey = await new SignJWT({ agent: agentName, ...(family === undefined ? {} : { family }) })
+      .setProtectedHeader({ alg: 'HS256', typ: 'JWT' })
+      .setIssuer(ISSUER)
+      .setAudience(AUDIENCE)
+      .setSubject(agentId)
+      .setJti(jti)
+      .setIssuedAt(issuedAt)
+      .setExpirationTime(expires)
+      .sign((await keys())[0]);
+    return { apiKey, expiresAt: isoOf(expires), hash: hashOf(jti) };
+  }
+
   return {
-    async issue({ agentId, agentName }, at) {
-      const jti = randomUUID();
-      const issuedAt = Math.floor(at.getTime() / 1000);
-      const expires = issuedAt + TOKEN_LIFETIME_SECONDS;
-      const apiKey = await new SignJWT({ agent: agentName })
-        .setProtectedHeader({ alg: 'HS256', typ: 'JWT' })
-        .setIssuer(ISSUER)
-        .setAudience(AUDIENCE)
-        .setSubject(agentId)
-        .setJti(jti)
-        .setIssuedAt(issuedAt)
-        .setExpirationTime(expires)
-        .sign((await keys())[0]);
-      return { apiKey, expiresAt: isoOf(expires), hash: hashOf(jti) };
+    issue(subject, at) {
+      const issuedAt = secondsOf(at);
+      return sign(subject, { jti: randomUUID(), issuedAt, expires: issuedAt + TOKEN_LIFETIME_SECONDS });
+    },
+
+    renew({ family, ...subject }, at) {
+      const nextDay = new Date(at).setUTCHours(24, 0, 0, 0) / 1000;
+      // No secret: a token is worth nothing without its signature.
+      const jti = hashOf(`${family} ${nextDay}`);
+      return sign(subject, {
+        ...{ jti, family },
+        issuedAt: secondsOf(at),
+        expires: nextDay + TOKEN_LIFETIME_SECONDS,
+      });
     },
 
     async verify(token, at) {
@@ -122,10 +152,10 @@ async function verifyWith(key: Uint8Array, token: string, at: Date): Promise<Ver
       currentDate: at,
       requiredClaims: ['exp', 'jti', 'sub'],
     });
-    const { sub, jti, exp, agent } = payload;
+    const { sub, jti, exp, agent, family = jti } = payload;
     if (sub === undefined || jti === undefined || exp === undefined) return null;
-    if (typeof agent !== 'string' || !isDnsLabel(agent)) return null;
-    return { agentId: sub, agentName: agent, hash: hashOf(jti), expiresAt: isoOf(exp) };
+    if (typeof agent !== 'string' || !isDnsLabel(agent) || typeof family !== 'string') return null;
+    return { agentId: sub, agentName: agent, family, hash: hashOf(jti), expiresAt: isoOf(exp) };
   } catch (error) {
     if (error instanceof errors.JOSEError) return null;
     throw error;

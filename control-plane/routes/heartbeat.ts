@@ -12,6 +12,10 @@ const MAX_HEARTBEAT_BYTES = 64 * 1024;
 /** How soon a sender may try again whose observation the operator has yet to create, in seconds. */
 const OBSERVATION_WAIT_SECONDS = 2;
 
+const TOO_EARLY = 'this instance has sent a heartbeat a moment ago';
+const TOO_MANY_NAMES =
+  'the agent has too many new instances at this moment, or 1,000 instances that report; try again';
+
 interface Locals {
   caller: Caller;
 }
@@ -25,7 +29,7 @@ export function heartbeatRoutes(context: ControlPlaneContext): Route[] {
       method: 'POST',
       path: '/api/v1/heartbeat',
       summary:
-        '204, or 200 with what the sender should know: `{proof?, proofRevision?, othersToday?, intervalSeconds?}`. A repeat (same `instance`, `startedAt`, `seq`) is 204 and changes nothing. 400 with `errors`; 401; 403 for a pod without agent; 409 for one with the name of an agent that is registered here or mirrored from elsewhere; 413 over 64 KiB; 429 with `Retry-After` inside RATE_LIMIT_SECONDS; 503 with `Retry-After` while the observation of a new workload is not there yet.',
+        '204, or 200 with what the sender should know: `{proof?, proofRevision?, othersToday?, intervalSeconds?}`. A repeat (same `instance`, `startedAt`, `seq`) is 204 and changes nothing. 400 with `errors`; 401; 403 for a pod without agent; 409 for one with the name of an agent that is registered here or mirrored from elsewhere; 413 over 64 KiB; 429 with `Retry-After` inside RATE_LIMIT_SECONDS of the same instance, and for a new instance of a registered agent after 60 new ones in that time or while 1,000 report; 503 with `Retry-After` while the observation of a new workload is not there yet.',
       handlers: [
         async (request, response, next) => {
           (response.locals as Locals).caller = await authenticate(request, context);
@@ -72,7 +76,7 @@ function settle(
       response.status(204).end();
       return;
     case 'limited':
-      throw new Problem(429, 'this instance has sent a heartbeat a moment ago', {
+      throw new Problem(429, outcome.isNewName === true ? TOO_MANY_NAMES : TOO_EARLY, {
         headers: { 'retry-after': String(outcome.retryAfterSeconds) },
       });
     case 'taken':

@@ -2,11 +2,11 @@ import type { Request, Response } from 'express';
 import { jsonBody, type Route } from '../../runtime/http-app.ts';
 import { Problem } from '../../runtime/problem.ts';
 import { authenticate } from '../auth/caller.ts';
-import type { IssuedToken } from '../auth/registration-token.ts';
+import type { RegistrationTokens } from '../auth/registration-token.ts';
 import type { ControlPlaneContext } from '../context.ts';
 import { parseRegistration } from '../registration/parse-registration.ts';
 import { MAX_LIVE_TOKENS } from '../status/tokens.ts';
-import type { AgentRecord, TokenOutcome } from '../stores/store.ts';
+import type { TokenOutcome } from '../stores/store.ts';
 
 /** A registration may carry a whole manifest. */
 const MAX_REGISTRATION_BYTES = 256 * 1024;
@@ -25,7 +25,7 @@ export function registrationRoutes(context: ControlPlaneContext): Route[] {
     {
       method: 'POST',
       path: '/api/v1/token',
-      summary: `200 with a fresh key for a still valid one, which lives to its own expiry. 429 where ${MAX_LIVE_TOKENS} keys live. 403 for pods.`,
+      summary: `200 with a fresh key for a still valid one, which lives to its own expiry. Renewals of one UTC day give the same key, which ends 30 days after that day. 429 where ${MAX_LIVE_TOKENS} keys live (of 0.1.0). 403 for pods.`,
       handlers: [renew],
     },
   ];
@@ -40,8 +40,8 @@ export function registrationRoutes(context: ControlPlaneContext): Route[] {
     const outcome = await store.register({ namespace, name: agentName, runtime, manifest }, at);
     if (outcome.kind === 'taken')
       throw new Problem(409, `${agentName} is a workload of this cluster and needs no registration`);
-    const issued = await issue(outcome.record, at);
     const { agentId } = outcome.record;
+    const issued = await signer().issue({ agentId, agentName }, at);
     await granted(store.replaceTokens({ namespace, name: agentName, agentId, token: issued, at }));
     logger.info('agent is registered', { agent: agentName, namespace, agentId, outcome: outcome.kind });
     const { apiKey, expiresAt } = issued;
@@ -55,9 +55,9 @@ export function registrationRoutes(context: ControlPlaneContext): Route[] {
     const caller = await authenticate(request, context);
     if (caller.kind === 'pod')
       throw new Problem(403, 'the token of a pod is renewed by its kubelet, not here');
-    const { key, agentId } = caller;
+    const { key, agentId, family } = caller;
     const at = clock.now();
-    const issued = await issue({ ...key, agentId }, at);
+    const issued = await signer().renew({ agentId, agentName: key.name, family }, at);
     await granted(store.addToken({ ...key, agentId, token: issued, at }));
     logger.info('key is renewed', { agent: key.name, namespace: key.namespace, agentId });
     response
@@ -65,10 +65,10 @@ export function registrationRoutes(context: ControlPlaneContext): Route[] {
       .json({ agentId, apiKey: issued.apiKey, expiresAt: issued.expiresAt });
   }
 
-  async function issue(agent: Pick<AgentRecord, 'agentId' | 'name'>, at: Date): Promise<IssuedToken> {
+  function signer(): RegistrationTokens {
     // Unreachable while the admin key guards register: there is a signing key wherever there is an admin key.
     if (tokens === null) throw new Problem(503, 'neither JWT_SECRET nor PLATFORM_ADMIN_KEY is set');
-    return tokens.issue({ agentId: agent.agentId, agentName: agent.name }, at);
+    return tokens;
   }
 }
 

@@ -1,8 +1,8 @@
 import type { ObservationStatus, TokenHash } from '../../core/observation/observation.ts';
 
 /**
- * The most keys of one agent that live at a time: each of its instances renews on its own, and one that renews in a loop
- * must not grow the record. The resource definition has the same bound.
+ * The most keys of one agent that live at a time. All renewals of a day share one key, so that no more than 32 live; only
+ * keys that 0.1.0 renewed can be more. The resource definition has the same bound.
  */
 export const MAX_LIVE_TOKENS = 100;
 
@@ -18,6 +18,7 @@ export function hasToken(status: ObservationStatus, hash: string, at: Date): boo
 /** The status with one more key, and without the expired ones; null: it has too many. */
 export function withToken(status: ObservationStatus, token: TokenHash, at: Date): ObservationStatus | null {
   const tokenHashes = liveTokens(status, at);
+  if (tokenHashes.some(({ hash }) => hash === token.hash)) return status;
   return tokenHashes.length < MAX_LIVE_TOKENS ? { ...status, tokenHashes: [...tokenHashes, token] } : null;
 }
 

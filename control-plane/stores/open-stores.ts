@@ -3,6 +3,7 @@ import { loadClusterAccess } from '../../kube/cluster-access.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
+import { createApiServerOutage, type ApiServerOutage } from '../api-server-outage.ts';
 import { createPodIdentity, type PodIdentity } from '../auth/pod-identity.ts';
 import type { ControlPlaneConfig } from '../config.ts';
 import { createKubernetesStore } from './kubernetes/kubernetes-store.ts';
@@ -14,6 +15,7 @@ export interface OpenStores {
   store: Store;
   /** null: there is no cluster to ask. */
   pods: PodIdentity | null;
+  apiServer: ApiServerOutage;
   close(): Promise<void>;
 }
 
@@ -30,7 +32,8 @@ export async function openStores(parts: Parts, signal: AbortSignal): Promise<Ope
     cluster === null
       ? null
       : createKubeClient({ access: loadClusterAccess(cluster.kubeconfig), part: 'control-plane' });
-  const store = storeOf(parts, client);
+  const apiServer = createApiServerOutage({ clock: systemClock, logger: parts.logger });
+  const store = storeOf({ ...parts, apiServer }, client);
   const close = async (): Promise<void> => {
     await store.close();
     await client?.close();
@@ -42,13 +45,17 @@ export async function openStores(parts: Parts, signal: AbortSignal): Promise<Ope
     throw error;
   }
   const pods = client && createPodIdentity({ client, clock: systemClock, sidecarImages });
-  return { store, pods, close };
+  return { store, pods, apiServer, close };
 }
 
-function storeOf({ config, logger, metrics }: Parts, client: KubeClient | null): Store {
+function storeOf(
+  { config, logger, metrics, apiServer }: Parts & { apiServer: ApiServerOutage },
+  client: KubeClient | null,
+): Store {
   const clock = systemClock;
   const rateLimitSeconds = config.RATE_LIMIT_SECONDS;
-  const observations = client && createKubernetesStore({ client, clock, logger, metrics, rateLimitSeconds });
+  const observations =
+    client && createKubernetesStore({ client, clock, logger, metrics, rateLimitSeconds, apiServer });
   // readConfig gives a cluster wherever it gives this store.
   if (config.STORE === 'kubernetes' && observations !== null) return observations;
   const database = createSqliteStore({ directory: config.DATA_DIR, clock, rateLimitSeconds });

@@ -55,7 +55,8 @@ export type HeartbeatOutcome =
   | { kind: 'accepted'; record: AgentRecord }
   /** The same heartbeat, or an older one of the same process: nothing changed. */
   | { kind: 'repeat' }
-  | { kind: 'limited'; retryAfterSeconds: number }
+  /** `isNewName`: not this instance was too early, its agent had too many new names. */
+  | { kind: 'limited'; retryAfterSeconds: number; isNewName?: true }
   /** A pod with the name of a registered agent, or the other way round: what it says is not that agent's. */
   | { kind: 'taken' }
   /** Registered agents: removed meanwhile. Pods: the observation is not there yet. */

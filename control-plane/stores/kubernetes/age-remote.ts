@@ -33,8 +33,9 @@ export async function ageRemote(options: AgingOptions, signal: AbortSignal): Pro
       const { namespace, name } = object.metadata;
       // Of the moment of the write: by the day before, what today's gone instances have used would be dropped.
       const update = (current: AgentObservation) => (isOurs(current) ? aged(current, clock.now()) : null);
+      // What the API server did not do is in the log already, once for an outage.
       await write({ namespace, name }, update).catch((error: unknown) =>
-        logger.warn('status cannot be aged', {
+        logger.debug('status cannot be aged', {
           agent: keyText({ namespace, name }),
           error: describeError(error),
         }),

@@ -8,6 +8,7 @@ import type { StatusWriter } from '../../../kube/status-writer.ts';
 import type { Clock } from '../../../runtime/clock.ts';
 import { describeError, type Logger } from '../../../runtime/logger.ts';
 import type { Counter } from '../../../runtime/metrics.ts';
+import type { ApiServerOutage } from '../../api-server-outage.ts';
 import { mergeArrival } from '../../status/receive.ts';
 import type { AgentKey, Arrival } from '../store.ts';
 import type { Observations } from './observations.ts';
@@ -18,6 +19,7 @@ export interface CoalescerOptions {
   writer: StatusWriter<AgentObservation, ObservationStatus>;
   clock: Clock;
   logger: Logger;
+  apiServer: ApiServerOutage;
   /** By result: written, unchanged, gone, failed, refused. */
   writes: Counter;
 }
@@ -213,13 +215,14 @@ class PendingHeartbeats implements Coalescer {
   }
 
   #failed(pending: Pending, error: unknown): void {
-    const { clock, logger } = this.#options;
+    const { clock, logger, apiServer } = this.#options;
     const fields = { agent: keyText(pending.key), error: describeError(error) };
     if (isFinal(error)) {
       logger.error('status is refused, and its heartbeats are dropped', fields);
       return;
     }
-    if (pending.failures === 0) logger.warn('status cannot be written, and is tried again', fields);
+    apiServer.failed(error);
+    if (pending.failures === 0) logger.debug('status cannot be written, and is tried again', fields);
     const askedMs = error instanceof KubeError ? (error.retryAfterMs ?? 0) : 0;
     const delayMs = Math.max(halfJitter(pending.failures, RETRY), askedMs);
     this.#schedule(pending, clock.monotonicMs() + delayMs);
@@ -233,12 +236,13 @@ class PendingHeartbeats implements Coalescer {
   }
 
   async #store(pending: Pending): Promise<void> {
-    const { observations, writer, clock, writes } = this.#options;
+    const { observations, writer, clock, writes, apiServer } = this.#options;
     const batch = pending.waiting.arrivals;
     if (batch.length === 0) return;
     const beganMs = clock.monotonicMs();
     try {
       const result = await writer.write(pending.key, (object) => merge(object, batch) ?? null);
+      apiServer.answered();
       writes.add({ result: result.outcome === 'missing' ? 'gone' : result.outcome });
       if (result.outcome === 'missing') {
         this.drop(pending.key);

@@ -169,7 +169,7 @@ test.each<[string, Fault['answer']]>([
   expect((await store.find(KEY, new Date(T0)))?.status).toMatchObject({ phase: 'Healthy', tokens: 2 });
   expect(stored()).toEqual({ phase: 'Pending' });
   await inTime(() => stored().tokens === 2);
-  expect(log).toEqual(['warn: status cannot be written, and is tried again']);
+  expect(log).toEqual(['error: API server requests fail']);
 });
 
 test('drops what the API server will never take, says so, and takes what comes next', async () => {

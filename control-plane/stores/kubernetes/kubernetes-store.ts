@@ -8,7 +8,7 @@ import { createStatusWriter, type StatusWriter } from '../../../kube/status-writ
 import type { Clock } from '../../../runtime/clock.ts';
 import type { Logger } from '../../../runtime/logger.ts';
 import type { Metrics } from '../../../runtime/metrics.ts';
-import { Problem } from '../../../runtime/problem.ts';
+import { createApiServerOutage, type ApiServerOutage } from '../../api-server-outage.ts';
 import { withoutProof, withProof } from '../../status/proofs.ts';
 import { receive } from '../../status/receive.ts';
 import { registeredStatus } from '../../status/register.ts';
@@ -32,6 +32,8 @@ import type {
 import { ageRemote } from './age-remote.ts';
 import { createCoalescer, type Coalescer } from './coalescer.ts';
 import { createObservations, type Observations } from './observations.ts';
+import { NewNames } from './new-names.ts';
+import { behind, gone, refuseMirrored, unavailable } from './problems.ts';
 import { agentIdOf, recordOf, reportOf } from './record.ts';
 
 export const FIELD_MANAGER = 'platform-control-plane';
@@ -42,6 +44,8 @@ export interface KubernetesStoreOptions {
   logger: Logger;
   metrics: Metrics;
   rateLimitSeconds: number;
+  /** Shared with who else asks the API server; default: its own. */
+  apiServer?: ApiServerOutage;
   /** How often silent remote agents are looked for, in milliseconds; default 10,000. */
   sweepMs?: number;
   /** How long `close` may take over what is not written yet, in milliseconds; default 12,000. */
@@ -68,6 +72,8 @@ class KubernetesStore implements Store {
   readonly #observations: Observations;
   readonly #writer: StatusWriter<AgentObservation, ObservationStatus>;
   readonly #heartbeats: Coalescer;
+  readonly #apiServer: ApiServerOutage;
+  readonly #newNames = new NewNames();
   readonly #stop = new AbortController();
   #sweeps: Promise<void> | null = null;
   #closing: Promise<void> | null = null;
@@ -75,11 +81,15 @@ class KubernetesStore implements Store {
   constructor(options: KubernetesStoreOptions) {
     this.#options = options;
     const { client, clock, logger, metrics } = options;
+    this.#apiServer = options.apiServer ?? createApiServerOutage({ clock, logger });
     this.#observations = createObservations({
       client,
       clock,
       logger,
-      onGone: (key) => this.#heartbeats.drop(key),
+      onGone: (key) => {
+        this.#heartbeats.drop(key);
+        this.#newNames.drop(key);
+      },
     });
     const conflicts = metrics.counter(
       'platform_control_plane_status_conflicts_total',
@@ -97,6 +107,7 @@ class KubernetesStore implements Store {
       writer: this.#writer,
       clock,
       logger,
+      apiServer: this.#apiServer,
       writes: metrics.counter(
         'platform_control_plane_status_writes_total',
         'Writes of AgentObservation status for heartbeats, by result.',
@@ -213,10 +224,12 @@ class KubernetesStore implements Store {
     if (object.spec.source !== arrival.source) return { kind: 'taken' };
     const before = this.#heartbeats.statusOf(object);
     const { rateLimitSeconds } = this.#options;
-    const received = receive(before, arrival, { context: contextOf(object), rateLimitSeconds });
+    const newNames = this.#newNames.of(arrival);
+    const received = receive(before, arrival, { context: contextOf(object), rateLimitSeconds, newNames });
     if (received.kind !== 'accepted') return received;
-    const { status } = received;
+    const { status, isNewName } = received;
     if (!this.#heartbeats.hasRoom(object, arrival)) throw behind();
+    if (isNewName && arrival.source === 'remote') this.#newNames.add(arrival, arrival.at);
     if (status.proofRevision === before?.proofRevision) {
       this.#heartbeats.add(object, arrival);
     } else {
@@ -333,12 +346,14 @@ class KubernetesStore implements Store {
 
   async #guard<T>(answer: Promise<T>): Promise<T> {
     try {
-      return await answer;
+      const result = await answer;
+      this.#apiServer.answered();
+      return result;
     } catch (error) {
       // A DOMException: the API server took longer than a sender waits.
-      throw error instanceof KubeError || error instanceof DOMException
-        ? unavailable('the cluster does not take this now; try again', error)
-        : error;
+      if (!(error instanceof KubeError || error instanceof DOMException)) throw error;
+      this.#apiServer.failed(error);
+      throw unavailable('the cluster does not take this now; try again');
     }
   }
 }
@@ -348,28 +363,4 @@ const statusIn = (object: AgentObservation): ObservationStatus => object.status 
 function compareKeys(a: AgentKey, b: AgentKey): number {
   if (a.namespace !== b.namespace) return a.namespace < b.namespace ? -1 : 1;
   return a.name === b.name ? 0 : a.name < b.name ? -1 : 1;
-}
-
-function unavailable(detail: string, cause?: unknown): Problem {
-  return new Problem(503, detail, {
-    headers: { 'retry-after': '2' },
-    ...(cause === undefined ? {} : { cause }),
-  });
-}
-
-/** Nothing that is answered waits for longer than a crash may lose, so the sender keeps the rest for a moment. */
-function behind(): Problem {
-  return new Problem(503, 'the cluster does not keep up with the heartbeats; try again', {
-    headers: { 'retry-after': '10' },
-  });
-}
-
-/** What the agent does is told to its own control plane, from which the operator copies. */
-function refuseMirrored(object: AgentObservation): void {
-  if (!isMirrored(object)) return;
-  throw new Problem(409, `${object.metadata.name} is mirrored from another control plane; ask that one`);
-}
-
-function gone({ name }: AgentKey): Problem {
-  return unavailable(`${name} was removed at this moment; try again`);
 }

@@ -48,6 +48,18 @@ const MIGRATIONS: readonly string[] = [
   );
   CREATE INDEX heartbeats_by_agent ON heartbeats (namespace, name, id);
   `,
+  `
+  -- When new names of instances were accepted, so that every process that shares the database counts the same ones.
+  CREATE TABLE new_names (
+    id          INTEGER PRIMARY KEY,
+    namespace   TEXT NOT NULL,
+    name        TEXT NOT NULL,
+    -- Milliseconds.
+    accepted_at INTEGER NOT NULL,
+    FOREIGN KEY (namespace, name) REFERENCES agents ON DELETE CASCADE
+  );
+  CREATE INDEX new_names_by_agent ON new_names (namespace, name, accepted_at);
+  `,
 ];
 
 /** The schema version that this build writes. */

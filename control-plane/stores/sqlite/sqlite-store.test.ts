@@ -3,8 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { pauseAfterLimit } from '../../../push/schedule.ts';
+import { diceOf } from '../../../testing/dice.ts';
 import { aHeartbeat } from '../../../testing/heartbeat.ts';
 import { ManualClock } from '../../../testing/manual-clock.ts';
+import { SEED } from '../../../testing/seed.ts';
 import { CONTRACT_RATE_LIMIT_SECONDS, storeContract } from '../../../testing/store-contract.ts';
 import type { Arrival, Store } from '../store.ts';
 import { SCHEMA_VERSION } from './migrations.ts';
@@ -192,6 +195,55 @@ describe('The SQLite store', () => {
       headers: { 'retry-after': '2' },
     });
   });
+});
+
+describe('Many new instances', () => {
+  beforeEach(() => {
+    directory = mkdtempSync(join(tmpdir(), 'agents-'));
+    clock = new ManualClock(START);
+  });
+  afterEach(() => rmSync(directory, { recursive: true }));
+
+  const key = { namespace: 'remote', name: 'shop' };
+  const arrival = (instance: string, atMs: number): Arrival => ({
+    ...key,
+    source: 'remote',
+    instance,
+    heartbeat: aHeartbeat(),
+    at: new Date(Date.parse(START) + atMs),
+  });
+
+  test('are limited together by all processes that share the database', async () => {
+    const [a, b] = [await open(), await open()];
+    await a.register({ ...key, runtime: 'docker', manifest: null }, at(0));
+    const kinds: string[] = [];
+    for (let index = 0; index < 70; index += 1)
+      kinds.push((await (index % 2 === 0 ? a : b).heartbeat(arrival(`i-${index}`, 0))).kind);
+    expect(kinds.filter((kind) => kind === 'accepted')).toHaveLength(60);
+    await a.close();
+    await b.close();
+  });
+
+  test('of one agent, 500 that start at once, have all reported within 120 seconds', async () => {
+    const opened = await open();
+    await opened.register({ ...key, runtime: 'docker', manifest: null }, at(0));
+    const dice = diceOf(SEED);
+    const waiting = Array.from({ length: 500 }, (_, index) => ({ name: `i-${index}`, dueMs: index / 100 }));
+    let lastMs = 0;
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      const { name, dueMs } = next;
+      lastMs = dueMs;
+      const outcome = await opened.heartbeat(arrival(name, dueMs));
+      if (outcome.kind !== 'limited') continue;
+      const { afterMs } = pauseAfterLimit(outcome.retryAfterSeconds * 1000, dice());
+      waiting.push({ name, dueMs: dueMs + afterMs });
+      waiting.sort((x, y) => x.dueMs - y.dueMs);
+    }
+    const status = (await opened.find(key, new Date(Date.parse(START) + lastMs)))?.status;
+    expect(lastMs).toBeLessThan(120_000);
+    expect(status).toMatchObject({ instanceCount: 500, unlistedCount: 450 });
+    await opened.close();
+  }, 60_000);
 });
 
 describe('The database file', () => {

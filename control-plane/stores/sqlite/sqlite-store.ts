@@ -25,6 +25,7 @@ import type {
   TokenGrant,
   TokenOutcome,
 } from '../store.ts';
+import { createNewNameRows, type NewNameRows } from './new-name-rows.ts';
 import { openDatabase, transaction } from './open-database.ts';
 import { createReportRows, type ReportRows } from './report-rows.ts';
 import { createAgentRows, type AgentRows } from './rows.ts';
@@ -49,6 +50,7 @@ interface Tables {
   database: DatabaseSync;
   agents: AgentRows;
   reports: ReportRows;
+  newNames: NewNameRows;
 }
 
 class SqliteStore implements Store {
@@ -63,7 +65,12 @@ class SqliteStore implements Store {
 
   start(): Promise<void> {
     const database = openDatabase(this.#options.directory);
-    this.#tables = { database, agents: createAgentRows(database), reports: createReportRows(database) };
+    this.#tables = {
+      database,
+      agents: createAgentRows(database),
+      reports: createReportRows(database),
+      newNames: createNewNameRows(database),
+    };
     this.#sweeps = this.#sweep();
     return Promise.resolve();
   }
@@ -142,15 +149,20 @@ class SqliteStore implements Store {
   }
 
   heartbeat(arrival: Arrival): Promise<HeartbeatOutcome> {
-    return this.#change(({ agents, reports }) => {
+    return this.#change(({ agents, reports, newNames }) => {
       const known = agents.get(arrival);
       if (known === null && arrival.source === 'remote') return { kind: 'unknown' };
       if (known !== null && known.source !== arrival.source) return { kind: 'taken' };
       const { rateLimitSeconds } = this.#options;
-      const received = receive(known?.status, arrival, { context: {}, rateLimitSeconds });
+      const received = receive(known?.status, arrival, {
+        context: {},
+        rateLimitSeconds,
+        newNames: newNames.of(arrival),
+      });
       if (received.kind !== 'accepted') return received;
       const record = { ...(known ?? newWorkload(arrival)), status: received.status };
       agents.put(record, arrival.at);
+      if (received.isNewName && arrival.source === 'remote') newNames.add(arrival, arrival.at);
       const listed = (record.status.instances ?? []).map((each) => each.name);
       reports.put(arrival, listed);
       return { kind: 'accepted', record };

@@ -1,0 +1,30 @@
+import { expect, test } from '@jest/globals';
+import { silentLogger } from '../runtime/logger.ts';
+import { ManualClock } from '../testing/manual-clock.ts';
+import { createApiServerOutage } from './api-server-outage.ts';
+
+test('an outage is one error and one line when it is over, however many requests fail in it', () => {
+  const clock = new ManualClock('2026-03-01T10:00:00.000Z');
+  const lines: unknown[] = [];
+  const outage = createApiServerOutage({
+    clock,
+    logger: {
+      ...silentLogger,
+      error: (message) => void lines.push(message),
+      info: (message, fields) => void lines.push([message, fields]),
+    },
+  });
+  outage.answered();
+  for (let index = 0; index < 100; index += 1) {
+    outage.failed(new Error('connect ECONNREFUSED'));
+    clock.advance(100);
+    outage.answered();
+  }
+  expect(lines).toEqual(['API server requests fail']);
+  clock.advance(4_900);
+  outage.answered();
+  outage.answered();
+  expect(lines.slice(1)).toEqual([['API server answers again', { failures: 100 }]]);
+  outage.failed(new Error('connect ECONNREFUSED'));
+  expect(lines.slice(2)).toEqual(['API server requests fail']);
+});

@@ -1,0 +1,56 @@
+import { expect, test } from '@jest/globals';
+import type { BriefInstance, ObservationStatus } from '../../core/observation/observation.ts';
+import { aHeartbeat } from '../../testing/heartbeat.ts';
+import type { Arrival } from '../stores/store.ts';
+import { receive, type Received } from './receive.ts';
+
+const START = Date.parse('2026-03-01T10:00:00.000Z');
+const OPTIONS = { context: {}, rateLimitSeconds: 10, newNames: [] };
+
+const arrival = (instance: string, seconds: number, seq = 1): Arrival => ({
+  namespace: 'remote',
+  name: 'shop',
+  source: 'remote',
+  instance,
+  heartbeat: aHeartbeat({ seq }),
+  at: new Date(START + seconds * 1000),
+});
+
+const accepted = (received: Received): ObservationStatus => {
+  if (received.kind !== 'accepted') throw new Error(received.kind);
+  return received.status;
+};
+
+/** Fifty listed instances and 950 others. */
+function fullStatus(): ObservationStatus {
+  const names = Array.from({ length: 50 }, (_, index) => `a-${index}`);
+  const listed = names.reduce<ObservationStatus | undefined>(
+    (status, name) => accepted(receive(status, arrival(name, 0), OPTIONS)),
+    undefined,
+  )!;
+  const { name: _, ...row } = listed.instances![0]!;
+  const unlisted = Array.from({ length: 950 }, (_, index): BriefInstance => ({ ...row, name: `b-${index}` }));
+  return { ...listed, unlisted };
+}
+
+test('a thousand names of a registered agent report at a time; known ones go on, a pod is none of them', () => {
+  const full = fullStatus();
+  const limited = { kind: 'limited', retryAfterSeconds: 60, isNewName: true };
+  expect(receive(full, arrival('one-more', 20), OPTIONS)).toEqual(limited);
+  expect(accepted(receive(full, arrival('b-949', 20, 2), OPTIONS))).toMatchObject({ instanceCount: 1000 });
+  const pod = { ...arrival('pod', 20), source: 'sidecar' as const, uid: 'u' };
+  expect(receive(full, pod, OPTIONS)).toMatchObject({ kind: 'accepted', isNewName: true });
+  // All of them have fallen silent.
+  expect(accepted(receive(full, arrival('one-more', 121), OPTIONS))).toMatchObject({ instanceCount: 1 });
+});
+
+test.each([
+  ['of this moment', 59, 0, 'accepted'],
+  ['of this moment', 60, 0, 'limited'],
+  ['of almost ten seconds ago', 60, 9_999, 'limited'],
+  ['of ten seconds ago', 60, 10_000, 'accepted'],
+  ['of a time to come, by a clock that was set back', 60, -1, 'accepted'],
+])('after new names %s, %i of them', (_, count, agoMs, kind) => {
+  const newNames = Array.from({ length: count }, () => START - agoMs);
+  expect(receive(undefined, arrival('new', 0), { ...OPTIONS, newNames }).kind).toBe(kind);
+});

@@ -1,0 +1,23 @@
+import { keyText } from '../../../kube/resources.ts';
+import { MAX_NEW_NAMES } from '../../status/receive.ts';
+import type { AgentKey } from '../store.ts';
+
+/** When new names of an agent's instances were accepted by this replica; as many as the limit needs. */
+export class NewNames {
+  readonly #byAgent = new Map<string, number[]>();
+
+  /** Milliseconds, oldest first. */
+  of({ namespace, name }: AgentKey): readonly number[] {
+    return this.#byAgent.get(keyText({ namespace, name })) ?? [];
+  }
+
+  add({ namespace, name }: AgentKey, at: Date): void {
+    const times = [...this.of({ namespace, name }), at.getTime()];
+    this.#byAgent.set(keyText({ namespace, name }), times.slice(-MAX_NEW_NAMES));
+  }
+
+  /** The agent is gone. */
+  drop({ namespace, name }: AgentKey): void {
+    this.#byAgent.delete(keyText({ namespace, name }));
+  }
+}

@@ -1,0 +1,25 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { MAX_NEW_NAMES } from '../../status/receive.ts';
+import type { AgentKey } from '../store.ts';
+
+/** When new names of an agent's instances were accepted; as many as the limit needs. */
+export interface NewNameRows {
+  /** Milliseconds. */
+  of(key: AgentKey): number[];
+  add(key: AgentKey, at: Date): void;
+}
+
+export function createNewNameRows(database: DatabaseSync): NewNameRows {
+  const get = database.prepare('SELECT accepted_at FROM new_names WHERE namespace = ? AND name = ?');
+  const put = database.prepare('INSERT INTO new_names (namespace, name, accepted_at) VALUES (?, ?, ?)');
+  const trim = database.prepare(`
+    DELETE FROM new_names WHERE namespace = ?1 AND name = ?2 AND id <= (
+      SELECT id FROM new_names WHERE namespace = ?1 AND name = ?2 ORDER BY id DESC LIMIT 1 OFFSET ${MAX_NEW_NAMES})`);
+  return {
+    of: ({ namespace, name }) => get.all(namespace, name).map((row) => Number(row['accepted_at'])),
+    add({ namespace, name }, at) {
+      put.run(namespace, name, at.getTime());
+      trim.run(namespace, name);
+    },
+  };
+}
