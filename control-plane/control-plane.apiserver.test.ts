@@ -205,6 +205,23 @@ const REMOTE = 'platform-remote';
     });
   });
 
+  test('made-up tokens are reviewed within a small budget, and shut out no pod that reports', async () => {
+    await makeNamespace();
+    const url = await start({ RATE_LIMIT_SECONDS: 0 });
+    await makeObservation();
+    const token = await podToken('shop-1', await aPod('shop-1'));
+    await until('the heartbeat', async () => (await push(url, token)).status === 204);
+    const [header, claims] = token.split('.');
+    const forged = Array.from({ length: 50 }, (_, index) => `${header}.${claims}.${'A'.repeat(300)}${index}`);
+    const answers = await Promise.all(forged.map((each) => push(url, each)));
+    const statuses = answers.map(({ status }) => status);
+    expect(statuses.filter((status) => status === 401)).toHaveLength(20);
+    expect(statuses.filter((status) => status === 429)).toHaveLength(30);
+    const limited = answers.find(({ status }) => status === 429)!;
+    expect(Number(limited.headers.get('retry-after'))).toBeGreaterThan(0);
+    expect((await push(url, token, aHeartbeat({ seq: 2 }))).status).toBe(204);
+  });
+
   test('no other token speaks for an agent', async () => {
     await makeNamespace();
     const url = await start();

@@ -179,7 +179,10 @@ test('the chart has the version of the package', () => {
       const { env } = containersOf(await render<Rendered>()).find(({ name }) => name === part)!;
       const known = [...Object.keys(fields), 'NODE_OPTIONS'];
       expect(env.map(({ name }) => name).filter((name) => !known.includes(name))).toEqual([]);
-      const given = env.map(({ name, value }): [string, string] => [name, value ?? 'platform-system']);
+      const given = env.map(({ name, value }): [string, string] => [
+        name,
+        value ?? 'from-a-field-or-a-secret',
+      ]);
       expect(readConfig({ ...Object.fromEntries(given), KUBERNETES_SERVICE_HOST: '10.0.0.1' })).toMatchObject(
         { ok: true },
       );

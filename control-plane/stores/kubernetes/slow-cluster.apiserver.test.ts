@@ -30,7 +30,7 @@ const CLOSE_MS = IN_SOAK ? 12_000 : 120_000;
   let apiServer: number;
   let store: Store;
   let metrics: Metrics;
-  let warnings: string[];
+  let troubles: string[];
   let aheadMs: number;
   let namespace = '';
   let namespaces = 0;
@@ -68,11 +68,12 @@ const CLOSE_MS = IN_SOAK ? 12_000 : 120_000;
         ...{ apiVersion: 'platform.io/v1', kind: 'AgentObservation', metadata: { name } },
         spec: { source: 'sidecar', agentRef: { apiVersion: 'apps/v1', kind: 'Deployment', name } },
       });
-    [aheadMs, warnings, metrics] = [0, [], createMetrics()];
+    [aheadMs, troubles, metrics] = [0, [], createMetrics()];
+    const tell = (message: string): void => void troubles.push(message);
     store = createKubernetesStore({
       client: { ...client, send: (request) => late().then(() => client.send(request)) },
       clock: { ...systemClock, monotonicMs: () => performance.now() + aheadMs },
-      logger: { ...silentLogger, warn: (message) => void warnings.push(message) },
+      logger: { ...silentLogger, warn: tell, error: tell },
       metrics,
       rateLimitSeconds: 0,
       closeMs: CLOSE_MS,
@@ -116,7 +117,7 @@ const CLOSE_MS = IN_SOAK ? 12_000 : 120_000;
     gate.resolve();
     await store.close();
     expect(await storedTokens()).toEqual(AGENTS.map(() => 7));
-    expect(warnings).toEqual([]);
+    expect(troubles).toEqual([]);
   }, 300_000);
 
   test('or hangs, every answer comes in time, little is held, and all of it is stored when it goes on', async () => {
@@ -138,6 +139,8 @@ const CLOSE_MS = IN_SOAK ? 12_000 : 120_000;
       aheadMs = 18_000;
       const refused = await Promise.all(AGENTS.map((name) => outcomeOf(beat(name, 23))));
       expect(new Set(refused)).toEqual(new Set(['503']));
+      // One line of an outage, not one of each request.
+      expect(troubles).toEqual(['API server requests fail']);
     } finally {
       process.kill(apiServer, 'SIGCONT');
     }
