@@ -6,6 +6,7 @@ import type { Metrics } from '../../runtime/metrics.ts';
 import { Problem } from '../../runtime/problem.ts';
 import type { Secret } from '../../runtime/secret.ts';
 import { oncePerSource } from './once-per-source.ts';
+import { sourceOf } from './source-of.ts';
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
@@ -43,7 +44,7 @@ export function requireAdminKey({ adminKey, clock, logger, metrics }: AdminKeyOp
       });
     if (!timingSafeEqual(digest(given), wanted)) {
       wrongKeys.add();
-      const source = request.socket.remoteAddress ?? 'unknown';
+      const source = sourceOf(request);
       if (isWarningDue(source)) logger.warn('wrong admin key', { source, path: request.path });
       throw new Problem(403, 'X-Admin-Key is wrong');
     }

@@ -6,6 +6,7 @@ import type { ApiServerOutage } from '../api-server-outage.ts';
 import type { AgentKey, Store } from '../stores/store.ts';
 import type { PodIdentity } from './pod-identity.ts';
 import type { RegistrationTokens } from './registration-token.ts';
+import { sourceOf } from './source-of.ts';
 
 /** Who sends a heartbeat: what its credential says, never what the body says. */
 export type Caller =
@@ -30,7 +31,7 @@ export async function authenticate(request: Request, dependencies: CallerDepende
   const token = BEARER.exec(request.get('authorization') ?? '')?.[1];
   if (token === undefined) throw unauthorized('this route needs the header Authorization: Bearer <key>');
   if (isSymmetric(token)) return registeredAgent(token, dependencies);
-  return podOf(token, request.socket.remoteAddress ?? 'unknown', dependencies);
+  return podOf(token, sourceOf(request), dependencies);
 }
 
 /** Registration tokens are HS256; a cluster signs its own with a key pair. The choice decides only who verifies. */
