@@ -45,7 +45,7 @@ projected ServiceAccount token of a pod (audience \`platform.io\`). What is stor
 const AGENTS = `
 The routes under \`/agents/:name\` take \`?namespace=\`, and answer 409 with the \`namespaces\` where a name is in several and
 none is given; 404 for an unknown agent, and for a report before the first heartbeat. The reports are those of the worst
-live instance; \`?instance=\` asks for another one. The SQLite store has the full report of every instance. The Kubernetes
+live instance; \`?instance=\` asks for another one. The SQLite store has the full report of every listed instance. The Kubernetes
 store has that of the worst one, and of the others a summary, in which lists are null.
 `;
 
