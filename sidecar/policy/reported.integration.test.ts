@@ -76,6 +76,12 @@ const ROWS: [name: string, lines: string[], told: Told, denials: string[] | null
   [
     'a tool, confirmed twice',
     [RAN, DELETED, `${CONFIRMED}: true`, `${CONFIRMED}: true`],
+    { guardrailsInvoked: ['pii-detector'], toolsCalled: ['delete_order'], userConfirmed: true },
+    [],
+  ],
+  [
+    'a tool, confirmed and not',
+    [RAN, DELETED, `${CONFIRMED}: true`, `${CONFIRMED}: false`],
     { guardrailsInvoked: ['pii-detector'], toolsCalled: ['delete_order'] },
     [DENIAL],
   ],
