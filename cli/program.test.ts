@@ -140,8 +140,36 @@ describe('platform validate', () => {
       version: '2.3.0-rc.1+build.7',
       apiVersion: 'platform.io/v1',
       problems: [],
+      warnings: [],
     });
     expect({ errors, exitCode }).toEqual({ errors: '', exitCode: 0 });
+  });
+
+  test('warns of names that a plain header cannot carry, and of a cost limit without a price', async () => {
+    const tools = ['search', 'löschen', 'drop,all', 'x'.repeat(600)].map((name) => `    - name: "${name}"\n`);
+    const text = manifestText(`  tools:\n${tools.join('')}`).replace(
+      /(\n +)apiKey: .*/,
+      '$&$1costControls: { maxMonthlyUSD: 10, usdPerMillionTokens: { input: 1 } }',
+    );
+    write('agent.yaml', text);
+    const plain = await platform('validate agent.yaml');
+    expect(plain).toMatchObject({ output: 'agent.yaml is valid: minimal 1.0.0\n', exitCode: 0 });
+    const lines = plain.errors.trimEnd().split('\n');
+    expect(lines).toHaveLength(4);
+    expect(lines[0]).toBe(
+      'warning: agent.yaml: spec.tools[1].name: a plain header cannot carry "löschen": the agent must report it percent-encoded in X-Platform-Tools-Called, as the reporter does ("l%C3%B6schen")',
+    );
+    expect(lines[2]).toContain('has 600 characters: only the first 500 are compared');
+    expect(lines[3]).toContain('spec.model.costControls.maxMonthlyUSD: declared, not checked');
+    const { warnings } = JSON.parse((await platform('validate agent.yaml --json')).output) as {
+      warnings: { path: string }[];
+    };
+    expect(warnings.map(({ path }) => path)).toEqual([
+      'spec.tools[1].name',
+      'spec.tools[2].name',
+      'spec.tools[3].name',
+      'spec.model.costControls.maxMonthlyUSD',
+    ]);
   });
 
   test('--json of a bad manifest', async () => {

@@ -103,9 +103,11 @@ function addValidate(program: Command, context: CliContext, finish: (rendered: R
   program
     .command('validate')
     .summary('check a manifest against the schema')
-    .description('Checks a manifest against the schema: no network, no environment. All problems at once.')
+    .description(
+      'Checks a manifest against the schema: no network, no environment. Lists all problems, and warns of what is declared and cannot be checked.',
+    )
     .argument('[file]', 'the manifest, such as agent.yaml')
-    .option('--json', 'print {valid, agentName, version, apiVersion, problems[]}')
+    .option('--json', 'print {valid, agentName, version, apiVersion, problems[], warnings[]}')
     .option('--schema', 'print the JSON Schema of manifests instead')
     .addHelpText(
       'after',

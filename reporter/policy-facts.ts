@@ -1,3 +1,4 @@
+import { reportedName } from '../core/behavior/reported-name.ts';
 import {
   flag,
   integer,
@@ -8,7 +9,7 @@ import {
   text,
   type Field,
 } from '../core/untrusted/fields.ts';
-import { wellFormed, type PolicyInput } from '../core/policy/policy-input.ts';
+import type { PolicyInput } from '../core/policy/policy-input.ts';
 import type { UsageTotals } from '../core/usage/usage.ts';
 
 /** What is known of a call before it is made. Absent: not known, which denies where a rule wants to see it. */
@@ -27,7 +28,8 @@ export interface PolicyFacts {
   costTodayUsd?: number;
 }
 
-const names = list(text({ max: 500 }), { max: 1000 });
+/** Longer names are cut as the declared ones are. */
+const names = list(text({ max: 1e6 }), { max: 1000 });
 const amount = number({ min: 0, max: Number.MAX_VALUE });
 
 const FACTS: Field<Partial<PolicyFacts>> = object<object, Required<PolicyFacts>>(
@@ -57,8 +59,8 @@ export function policyInputFrom(facts: PolicyFacts, known: UsageTotals & { agent
     request_type: 'llm_call',
     tokens_today: tokensToday,
     ...(costTodayUsd === undefined ? {} : { cost_today_usd: costTodayUsd }),
-    ...(guardrailsInvoked === undefined ? {} : { guardrails_invoked: guardrailsInvoked.map(wellFormed) }),
-    ...(toolsCalled === undefined ? {} : { tools_called: toolsCalled.map(wellFormed) }),
+    ...(guardrailsInvoked === undefined ? {} : { guardrails_invoked: guardrailsInvoked.map(reportedName) }),
+    ...(toolsCalled === undefined ? {} : { tools_called: toolsCalled.map(reportedName) }),
     ...(userConfirmed === undefined ? {} : { user_confirmed: userConfirmed }),
     ...(toxicityScore === undefined ? {} : { toxicity_score: toxicityScore }),
     ...(memoryTtlSeconds === undefined ? {} : { memory_write: { ttl_seconds: memoryTtlSeconds } }),

@@ -43,7 +43,7 @@ describe('the headers of one request', () => {
     const headers = behavior.headers();
     expect(headers).toEqual({
       [GUARDRAILS]: 'pii-detector, topic-filter',
-      [TOOLS]: 'refund order',
+      [TOOLS]: 'refund%20order',
       [CONFIRMED]: 'true',
     });
     expect(parseBehaviorHeaders(new Map(Object.entries(headers)))).toEqual({
@@ -121,16 +121,10 @@ describe('what is said after the head', () => {
 });
 
 describe('a name', () => {
-  const refused = ['it has a comma or a control character in it', 'it is no name'];
   test.each<[string, unknown]>([
-    ['with a comma', 'pii-detector,topic-filter'],
-    ['with a line feed', 'search\nX-Admin: true'],
-    ['with a carriage return', 'search\r\nSet-Cookie: a=b'],
-    ['with a NUL', 'search\0'],
-    ['with a line separator', 'search\u2028'],
     ['that is empty', ''],
     ['of blanks', '  '],
-    ['that is none', 7],
+    ['that is a number', 7],
     ['that is absent', undefined],
     ['that is a list', ['a', 'b']],
   ])('%s is refused, by headers and events, and throws nothing', (_name, name) => {
@@ -141,38 +135,51 @@ describe('a name', () => {
       { [GUARDRAILS]: '', [TOOLS]: '' },
       [],
     ]);
-    expect(lost).toHaveLength(2);
-    expect(refused).toContain(lost[0]?.reason);
+    expect(lost.map(({ reason }) => reason)).toEqual(['it is not a name', 'it is not a name']);
   });
 
-  test('of 501 characters is refused, of 500 not', () => {
+  test.each<[string, string]>([
+    ['search', 'search'],
+    ["o'neill|a.b~c", "o'neill|a.b~c"],
+    ['__proto__', '__proto__'],
+    ['löschen', 'l%C3%B6schen'],
+    ['drop,all', 'drop%2Call'],
+    [' purge ', '%20purge%20'],
+    ['a:b/c', 'a%3Ab%2Fc'],
+    ['a;b="(c)"', 'a%3Bb%3D%22%28c%29%22'],
+    ['100%25', '100%2525'],
+    ['поиск', '%D0%BF%D0%BE%D0%B8%D1%81%D0%BA'],
+    ['検索 🎉', '%E6%A4%9C%E7%B4%A2%20%F0%9F%8E%89'],
+    ['a\r\nSet-Cookie: b=c', 'a%0D%0ASet-Cookie%3A%20b%3Dc'],
+    ['nul\0', 'nul%00'],
+  ])('%j goes in the header as %s, and the sidecar reads the name', (name, encoded) => {
     const behavior = aBehavior();
-    expect([behavior.tool('x'.repeat(500)), behavior.tool('x'.repeat(501))]).toEqual([true, false]);
+    const told = [behavior.tool(name), behavior.guardrail(name)];
+    const headers = behavior.headers();
+    expect([told, headers, events]).toEqual([[true, true], { [GUARDRAILS]: encoded, [TOOLS]: encoded }, []]);
+    expect(parseBehaviorHeaders(new Map(Object.entries(headers)))).toEqual({
+      guardrailsInvoked: [name],
+      toolsCalled: [name],
+    });
   });
 
-  test.each([['söğüş'], ['поиск'], ['検索'], [' search ']])(
-    'such as %j, which no header can hold as it is, is an event',
-    (name) => {
-      const behavior = aBehavior();
-      expect([behavior.tool(name), behavior.headers()[TOOLS], events]).toEqual([
-        true,
-        '',
-        [{ type: 'tool', name }],
-      ]);
-    },
-  );
-
-  test.each(['__proto__', 'a;b="c"', "o'neill", 'a:b/c', 'x'])('such as %s is as it is', (name) => {
+  test.each([
+    ['x', 1],
+    ['あ', 9],
+  ])('of 600 times %s is reported by its first 500 characters', (character, width) => {
     const behavior = aBehavior();
-    behavior.tool(name);
-    expect([behavior.headers()[TOOLS], events]).toEqual([name, []]);
+    expect(behavior.tool(character.repeat(600))).toBe(true);
+    const header = behavior.headers()[TOOLS] ?? '';
+    expect([header.length, events]).toEqual([500 * width, []]);
+    expect(behavior.tool(character.repeat(600), { success: true })).toBe(true);
+    expect(events).toEqual([{ type: 'tool', name: character.repeat(500), success: true }]);
   });
 
   test('more of them than a head can hold are events', () => {
     const behavior = aBehavior();
     for (let n = 0; n < 1000; n += 1) expect(behavior.tool(`tool-number-${n}`)).toBe(true);
     const listed = parseBehaviorHeaders(new Map(Object.entries(behavior.headers()))).toolsCalled ?? [];
-    expect((behavior.headers()[TOOLS] ?? '').length).toBeLessThanOrEqual(4096);
+    expect((behavior.headers()[TOOLS] ?? '').length).toBeLessThanOrEqual(4608);
     expect([listed.length > 100, listed.length + events.length]).toEqual([true, 1000]);
   });
 });

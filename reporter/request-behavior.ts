@@ -4,6 +4,7 @@ import {
   GUARDRAILS_HEADER,
   TOOLS_HEADER,
 } from '../core/behavior/parse-behavior-headers.ts';
+import { headerFormOf, reportedName } from '../core/behavior/reported-name.ts';
 
 /** Where the headers go while the head has not been sent: the response of `node:http` and Express, `reply.raw` of Fastify. */
 export interface HeadWriter {
@@ -50,10 +51,8 @@ export interface RequestBehaviorOptions {
   onLost: (what: { name: string; reason: string }) => void;
 }
 
-/** The sidecar reads 500 characters of a name. */
-const MAX_NAME = 500;
-/** Of one list; parsers refuse a head of more than 16 KiB. */
-const MAX_LIST = 4096;
+/** Of one list: the longest encoded name fits (500 units of 9 characters); parsers refuse a head of more than 16 KiB. */
+const MAX_LIST = 4608;
 
 /** Begins with two empty lists, which are facts: nothing was invoked yet. So make one only where the agent calls a model. */
 export function createRequestBehavior(options: RequestBehaviorOptions): RequestBehavior {
@@ -78,18 +77,20 @@ class HeaderBehavior {
   }
 
   guardrail(type: string, { invoked = true, blocked, score }: GuardrailDetails): boolean {
+    if (!isName(type)) return this.#refuse(type);
     const isListed = invoked && this.#list(GUARDRAILS_HEADER, type);
     if (isListed && blocked === undefined && score === undefined) return true;
-    const event: BehavioralEvent = { type: 'guardrail', guardrailType: type, invoked };
+    const event: BehavioralEvent = { type: 'guardrail', guardrailType: reportedName(type), invoked };
     if (blocked !== undefined) event.blocked = blocked;
     if (score !== undefined) event.score = score;
     return this.#tell(event, { name: type, isListed });
   }
 
   tool(name: string, { success, latencyMs }: ToolDetails): boolean {
+    if (!isName(name)) return this.#refuse(name);
     const isListed = this.#list(TOOLS_HEADER, name);
     if (isListed && success === undefined && latencyMs === undefined) return true;
-    const event: BehavioralEvent = { type: 'tool', name };
+    const event: BehavioralEvent = { type: 'tool', name: reportedName(name) };
     if (success !== undefined) event.success = success;
     if (latencyMs !== undefined) event.latencyMs = latencyMs;
     return this.#tell(event, { name, isListed });
@@ -109,11 +110,11 @@ class HeaderBehavior {
 
   /** Adds a name to a header's list, once. */
   #list(header: string, name: string): boolean {
-    if (!isListable(name)) return false;
+    const encoded = headerFormOf(reportedName(name));
     const list = this.#headers.get(header) ?? '';
     const names = list === '' ? [] : list.split(', ');
-    if (names.includes(name)) return true;
-    const longer = [...names, name].join(', ');
+    if (names.includes(encoded)) return true;
+    const longer = [...names, encoded].join(', ');
     return longer.length <= MAX_LIST && this.#write(header, longer);
   }
 
@@ -131,28 +132,21 @@ class HeaderBehavior {
     return true;
   }
 
-  #tell(event: BehavioralEvent, { name, isListed }: { name: unknown; isListed: boolean }): boolean {
-    const reason = nameProblem(name);
-    const isSent = reason === null && this.#options.sendEvent(event);
+  #tell(event: BehavioralEvent, { name, isListed }: { name: string; isListed: boolean }): boolean {
+    const isSent = this.#options.sendEvent(event);
     if (!isSent && !isListed)
       this.#options.onLost({
-        name: JSON.stringify(name) ?? String(name),
-        reason: reason ?? 'the head has been sent, or cannot hold it, and the event was dropped',
+        name: JSON.stringify(name),
+        reason: 'the head has been sent, or cannot hold it, and the event was dropped',
       });
     return isSent || isListed;
   }
+
+  #refuse(name: unknown): false {
+    this.#options.onLost({ name: JSON.stringify(name) ?? String(name), reason: 'it is not a name' });
+    return false;
+  }
 }
 
-/** A list is read at its commas, without the blanks around them; a header holds visible ASCII. */
-const isListable = (name: unknown): boolean =>
-  typeof name === 'string' && /^[!-+\--~](?:[ -+\--~]*[!-+\--~])?$/.test(name) && name.length <= MAX_NAME;
-
-/**
- * Why a name is refused; null where it is none, or one that an event can hold. One with a comma would be two names to
- * whoever reads the audit, one with a line feed something else than it looks.
- */
-function nameProblem(name: unknown): string | null {
-  if (typeof name !== 'string' || name.trim() === '') return 'it is no name';
-  if (name.length > MAX_NAME) return `it has more than ${MAX_NAME} characters`;
-  return /[,\p{Cc}\u2028\u2029]/u.test(name) ? 'it has a comma or a control character in it' : null;
-}
+/** Callers in JavaScript pass anything. */
+const isName = (name: unknown): boolean => typeof name === 'string' && name.trim() !== '';

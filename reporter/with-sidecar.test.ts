@@ -93,7 +93,7 @@ describe('an agent with a reporter behind the sidecar', () => {
     rig.agent.otherwise = (request, response) => {
       const behavior = reporter.behavior(request, response);
       behavior.guardrail('pii-detector');
-      behavior.tool('検索');
+      behavior.tool('検索', { success: true });
       response.write('streams');
       goOn = () => {
         behavior.guardrail('toxicity-filter', { score: 0.9, blocked: true });

@@ -1,13 +1,19 @@
+import { manifestWarnings } from '../../core/manifest/manifest-warnings.ts';
 import { MANIFEST_SCHEMA } from '../../core/manifest/schema.ts';
 import { describeRefusal, type LoadedManifest } from '../../runtime/manifest-file.ts';
-import { done, failed, json, type Rendered } from '../rendered.ts';
+import { done, failed, json, printable, type Rendered } from '../rendered.ts';
 
-/** `validate <file>`: valid or every problem with its place. */
+/** `validate <file>`: valid, with warnings on standard error, or every problem with its place. */
 export function renderValidation(loaded: LoadedManifest, options: { json: boolean }): Rendered {
   if (options.json) return { ...done(json(validationOf(loaded))), exitCode: loaded.ok ? 0 : 1 };
   if (!loaded.ok) return renderProblems(loaded);
   const { name, version } = loaded.manifest.metadata;
-  return done(`${loaded.file} is valid: ${name} ${version}\n`);
+  return {
+    ...done(`${loaded.file} is valid: ${name} ${version}\n`),
+    errors: manifestWarnings(loaded.manifest)
+      .map(({ path, message }) => `warning: ${loaded.file}: ${path}: ${printable(message)}\n`)
+      .join(''),
+  };
 }
 
 /** Problems in a file are what was asked for; a file that cannot be read is an error. */
@@ -28,7 +34,14 @@ export function problemLines(loaded: LoadedManifest & { ok: false }): string {
 function validationOf(loaded: LoadedManifest): Record<string, unknown> {
   if (!loaded.ok) return { valid: false, problems: problemObjects(loaded) };
   const { apiVersion, metadata } = loaded.manifest;
-  return { valid: true, agentName: metadata.name, version: metadata.version, apiVersion, problems: [] };
+  return {
+    valid: true,
+    agentName: metadata.name,
+    version: metadata.version,
+    apiVersion,
+    problems: [],
+    warnings: manifestWarnings(loaded.manifest),
+  };
 }
 
 export function problemObjects(loaded: LoadedManifest & { ok: false }): object[] {

@@ -30,6 +30,42 @@ describe('behavioral headers', () => {
     ['true and false is neither', { 'x-platform-user-confirmed': 'true,false' }, {}],
     ['nor is true and nothing', { 'x-platform-user-confirmed': 'true,' }, {}],
     [
+      'percent-encoded names',
+      { 'x-platform-tools-called': 'l%C3%B6schen, drop%2Call,%20purge%20,a%2Cb%2cc' },
+      { toolsCalled: ['löschen', 'drop,all', ' purge ', 'a,b,c'] },
+    ],
+    [
+      'raw UTF-8, as Node reads it',
+      { 'x-platform-tools-called': Buffer.from('löschen, 検索 🎉').toString('latin1') },
+      { toolsCalled: ['löschen', '検索 🎉'] },
+    ],
+    ['raw ISO 8859-1', { 'x-platform-tools-called': 'l\xf6schen' }, { toolsCalled: ['löschen'] }],
+    [
+      'both in one name',
+      { 'x-platform-guardrails-invoked': `${Buffer.from('lö').toString('latin1')}%20x` },
+      { guardrailsInvoked: ['lö x'] },
+    ],
+    [
+      'a byte order mark belongs to the name',
+      { 'x-platform-tools-called': '%EF%BB%BFa' },
+      { toolsCalled: ['\ufeffa'] },
+    ],
+    [
+      'the same name in two forms is one',
+      { 'x-platform-tools-called': 'delete%5Forder,delete_order' },
+      { toolsCalled: ['delete_order'] },
+    ],
+    [
+      'what is not valid encoding is the name itself',
+      { 'x-platform-tools-called': '100%,%zz,%C3,%C3%28' },
+      { toolsCalled: ['100%', '%zz', '%C3', '%C3%28'] },
+    ],
+    [
+      'an encoded name is cut after decoding',
+      { 'x-platform-tools-called': '%41'.repeat(600) },
+      { toolsCalled: ['A'.repeat(500)] },
+    ],
+    [
       'a name is cut at 500 characters',
       { 'x-platform-tools-called': 'x'.repeat(900) },
       { toolsCalled: ['x'.repeat(500)] },

@@ -1,5 +1,6 @@
 import { cut } from '../untrusted/fields.ts';
 import type { Behavior } from './audit-entry.ts';
+import { MAX_NAME_LENGTH, nameFromHeader } from './reported-name.ts';
 
 /** The response headers by which an agent reports behavior; read and removed by the proxy. */
 export const GUARDRAILS_HEADER = 'x-platform-guardrails-invoked';
@@ -7,11 +8,10 @@ export const TOOLS_HEADER = 'x-platform-tools-called';
 export const CONFIRMED_HEADER = 'x-platform-user-confirmed';
 
 /**
- * Bounds of one header's list: names beyond them are dropped, longer names cut. A head of 16 KiB cannot hold as many: a
- * name that is dropped could be the one that is denied.
+ * Bound of one header's list: names beyond it are dropped. A head of 16 KiB cannot hold as many: a name that is dropped
+ * could be the one that is denied.
  */
 const MAX_NAMES = 10_000;
-const MAX_NAME_LENGTH = 500;
 
 /**
  * Reads the behavioral headers of a response head or of its trailers.
@@ -56,7 +56,7 @@ export function hasBehavior(behavior: Behavior): boolean {
 function namesIn(value: string): string[] {
   const names = new Set<string>();
   for (const each of value.split(',')) {
-    const name = cut(each.trim(), MAX_NAME_LENGTH);
+    const name = cut(nameFromHeader(each.trim()), MAX_NAME_LENGTH);
     if (name !== '' && names.size < MAX_NAMES) names.add(name);
   }
   return [...names];

@@ -1,10 +1,15 @@
 import type { Manifest } from '../manifest/manifest.ts';
+import { tokenPriceOf } from '../manifest/token-price.ts';
 import { isRecord, own } from '../untrusted/fields.ts';
+
+/** Without a price the cost is not known, and nothing can be compared with this limit. */
+const CHECKED_WITH_PRICE = 'spec.model.costControls.maxMonthlyUSD';
 
 /** Manifest paths that the product records and cannot check: nothing that it sees tells whether they hold. */
 const UNCHECKED: readonly string[] = [
   'spec.model.parameters',
   'spec.model.fallback',
+  CHECKED_WITH_PRICE,
   'spec.model.costControls.alertAtUSD',
   'spec.prompts',
   'spec.memory.shortTerm.maxTurns',
@@ -34,7 +39,10 @@ const UNCHECKED: readonly string[] = [
 
 /** What this manifest declares and nobody checks, by manifest path. */
 export function declaredNotChecked(manifest: Manifest): string[] {
-  return UNCHECKED.filter((path) => valueAt(manifest, path.split('.')) !== undefined);
+  const isPriced = tokenPriceOf(manifest) !== undefined;
+  return UNCHECKED.filter(
+    (path) => valueAt(manifest, path.split('.')) !== undefined && !(isPriced && path === CHECKED_WITH_PRICE),
+  );
 }
 
 function valueAt(value: unknown, [key, ...rest]: readonly string[]): unknown {

@@ -118,20 +118,29 @@ test('services and MCP servers are shown by their checks; the agent’s own port
   expect(mcpServers).toEqual([{ name: 'files', reachable: false, latencyMs: null }]);
 });
 
-test('what is declared and cannot be checked is listed by its path', () => {
+test.each<[string, ManifestSpec['model']['costControls'], string[]]>([
+  ['', { usdPerMillionTokens: { input: 1, output: 2 } }, []],
+  [', a limit without a price too', {}, ['spec.model.costControls.maxMonthlyUSD']],
+  [
+    ', and one with half a price',
+    { usdPerMillionTokens: { output: 2 } },
+    ['spec.model.costControls.maxMonthlyUSD'],
+  ],
+])('what is declared and cannot be checked is listed by its path%s', (_what, price, added) => {
   const manifest = manifestOf({
     model: {
       provider: 'o',
       id: 'm',
       apiKey: 'k',
       fallback: { provider: 'o', id: 'n', apiKey: 'k' },
-      costControls: { maxMonthlyUSD: 5 },
+      costControls: { maxMonthlyUSD: 5, ...price },
     },
     compliance: { packs: ['observability'], auditSchedule: 'daily' },
     humanInTheLoop: { enabled: true },
   });
   expect(declaredNotChecked(manifest)).toEqual([
     'spec.model.fallback',
+    ...added,
     'spec.compliance.auditSchedule',
     'spec.humanInTheLoop',
   ]);

@@ -1,6 +1,8 @@
+import { MAX_NAME_LENGTH } from '../behavior/reported-name.ts';
 import { declaredVariables, modelCheckId, reachTargets } from '../facts/declared.ts';
 import type { Check } from '../health/health.ts';
 import type { Manifest } from '../manifest/manifest.ts';
+import { cut } from '../untrusted/fields.ts';
 import type { Finding, GapRule, RuleInput } from './finding.ts';
 import type { Severity } from './gap.ts';
 
@@ -51,7 +53,9 @@ function reachIds(prefix: string): (manifest: Manifest) => Declared {
 
 function toolIds(manifest: Manifest): Declared {
   const tools = manifest.spec.tools ?? [];
-  return new Map(tools.map((tool, index) => [`tool:${tool.name}`, `spec.tools[${index}].name`]));
+  // Ids in a report are cut there, too.
+  const idOf = (name: string): string => cut(`tool:${name}`, MAX_NAME_LENGTH);
+  return new Map(tools.map(({ name }, index) => [idOf(name), `spec.tools[${index}].name`]));
 }
 
 /** A row for one kind of check: an issue for each one that failed, and for each declared one that was not reported. */

@@ -1,4 +1,6 @@
+import { MAX_NAME_LENGTH } from '../behavior/reported-name.ts';
 import type { HttpAnswer } from '../facts/facts.ts';
+import { cut } from '../untrusted/fields.ts';
 import type { Finding, GapRule } from './finding.ts';
 
 /** Rows about the two endpoints that every agent should answer on its own port. */
@@ -37,7 +39,7 @@ export const ENDPOINT_RULES: readonly GapRule[] = [
       const listed = capabilities?.tools;
       if (listed === undefined || listed === null) return [];
       return (manifest.spec.tools ?? []).flatMap(({ name }, index) =>
-        listed.includes(name)
+        listed.includes(cut(name, MAX_NAME_LENGTH))
           ? []
           : [
               {

@@ -37,7 +37,10 @@ export const model: SchemaNode = object('The language model that the agent calls
     maxRetries: integer('Most tries on the fallback model.', { min: 0, max: 10 }),
   }),
   costControls: object('Limits on cost and tokens; the policy engine is told of them.', {
-    maxMonthlyUSD: number('Most US dollars a month; a day may use a thirtieth.', { min: 0 }),
+    maxMonthlyUSD: number(
+      'Most US dollars a month; a day may use a thirtieth. Without `usdPerMillionTokens` declared, not checked.',
+      { min: 0 },
+    ),
     alertAtUSD: number('US dollars a month at which somebody should be told. Declared, not checked.', {
       min: 0,
     }),

@@ -83,6 +83,6 @@ function finite(value: number): number {
 }
 
 /** Half a surrogate pair would arrive in another engine as the replacement character, and equal something else. */
-export function wellFormed(text: string): string {
+function wellFormed(text: string): string {
   return text.toWellFormed();
 }

@@ -1,5 +1,5 @@
+import { reportedName } from '../behavior/reported-name.ts';
 import type { Manifest } from '../manifest/manifest.ts';
-import { wellFormed } from './policy-input.ts';
 import { policyRule, type PolicyRule } from './policy-rule.ts';
 
 /** The policy rules, sorted by reason as engines give them: each in Rego and in TypeScript, side by side. */
@@ -125,7 +125,7 @@ export const POLICY_RULES: readonly PolicyRule[] = [
 
 function destructiveToolsOf({ spec }: Manifest): string[] {
   const names = (spec.tools ?? []).flatMap(({ name, annotations }) =>
-    annotations?.destructiveHint === true ? [wellFormed(name)] : [],
+    annotations?.destructiveHint === true ? [reportedName(name)] : [],
   );
   return [...new Set(names)];
 }

@@ -1,4 +1,5 @@
 import type { Manifest } from '../../core/manifest/manifest.ts';
+import { manifestWarnings } from '../../core/manifest/manifest-warnings.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import {
   loadManifestFile,
@@ -29,6 +30,7 @@ export class CurrentManifest {
       throw new Error(`MANIFEST_PATH ${path} is no valid manifest: ${countOf(loaded.problems)}`);
     }
     const current = new CurrentManifest(loaded, logger);
+    current.#warn();
     watchManifestFile(path, { current: loaded, onChange: (changed) => current.#take(changed), signal });
     return current;
   }
@@ -52,11 +54,18 @@ export class CurrentManifest {
     this.#listeners.push(listener);
   }
 
+  /** What is valid and cannot be checked as it is declared. */
+  #warn(): void {
+    for (const { path, message } of manifestWarnings(this.manifest))
+      this.#logger.warn('manifest warning', { path, problem: message });
+  }
+
   #take(loaded: LoadedManifest): void {
     if (loaded.ok) {
       this.#loaded = loaded;
       this.#invalid = null;
       this.#logger.info('takes the changed manifest', { file: loaded.file, hash: loaded.hash });
+      this.#warn();
     } else {
       const lines = describeRefusal(loaded);
       const more = lines.length > 1 ? ` (and ${lines.length - 1} more)` : '';

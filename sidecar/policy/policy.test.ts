@@ -114,7 +114,29 @@ describe('track', () => {
   });
 });
 
+/** As bytes go on the wire. */
+const utf8 = (text: string): string => Buffer.from(text).toString('latin1');
+
 describe('enforce', () => {
+  test.each<[string, string, string]>([
+    ['percent-encoded', 'löschen', 'l%C3%B6schen'],
+    ['in raw UTF-8', 'löschen', utf8('löschen')],
+    ['in ISO 8859-1', 'löschen', 'l\xf6schen'],
+    ['with a comma', 'drop,all', 'drop%2Call'],
+    ['with blanks around it', ' purge ', '%20purge%20'],
+    ['of 600 characters', 'x'.repeat(600), 'x'.repeat(600)],
+    ['of 600 characters, encoded', 'ö'.repeat(600), '%C3%B6'.repeat(600)],
+  ])('blocks a destructive tool with a name %s', async (_how, name, header) => {
+    const tool = { name, description: 'Deletes.', annotations: { destructiveHint: true } };
+    const headers = { 'X-Platform-Tools-Called': header };
+    await start({ POLICY_PROXY_MODE: 'enforce' }, reporting(headers), manifestText({ tools: [tool] }));
+    const answer = await ask(rig.sidecar.proxyPort, { path: '/chat' });
+    expect([answer.status, answer.headers['x-platform-policy-violations']]).toEqual([403, DESTRUCTIVE]);
+    expect(await entry()).toMatchObject({ blocked: true, toolsCalled: [name.slice(0, 500)] });
+    const warned = rig.log.filter(([level, message]) => level === 'warn' && message === 'manifest warning');
+    expect(warned.map(([, , { path }]) => path)).toEqual(['spec.tools[0].name']);
+  });
+
   test('answers 403 PolicyViolation in the place of a denied answer', async () => {
     const body = gzipSync('secret'.repeat(100));
     await start({ POLICY_PROXY_MODE: 'enforce' }, (_request, response) => {

@@ -1,0 +1,43 @@
+import { headerFormOf, MAX_NAME_LENGTH } from '../behavior/reported-name.ts';
+import type { Manifest } from './manifest.ts';
+import { tokenPriceOf } from './token-price.ts';
+import { shown } from './wording.ts';
+
+/** Something in a valid manifest that does not work the way its author most likely expects. */
+export interface ManifestWarning {
+  /** Such as `spec.tools[0].name`. */
+  path: string;
+  message: string;
+}
+
+/** What a valid manifest declares and the product cannot check as it is declared. */
+export function manifestWarnings(manifest: Manifest): ManifestWarning[] {
+  const names = (manifest.spec.tools ?? []).flatMap(({ name }, index) =>
+    nameWarnings(name).map((message) => ({ path: `spec.tools[${index}].name`, message })),
+  );
+  return [...names, ...costWarnings(manifest)];
+}
+
+function nameWarnings(name: string): string[] {
+  if (name.length > MAX_NAME_LENGTH)
+    return [
+      `${shown(name)} has ${name.length} characters: only the first ${MAX_NAME_LENGTH} are compared with what the agent reports`,
+    ];
+  const encoded = headerFormOf(name);
+  if (encoded === name) return [];
+  return [
+    `a plain header cannot carry ${shown(name)}: the agent must report it percent-encoded in X-Platform-Tools-Called, as the reporter does (${shown(encoded)})`,
+  ];
+}
+
+function costWarnings(manifest: Manifest): ManifestWarning[] {
+  if (manifest.spec.model.costControls?.maxMonthlyUSD === undefined || tokenPriceOf(manifest) !== undefined)
+    return [];
+  return [
+    {
+      path: 'spec.model.costControls.maxMonthlyUSD',
+      message:
+        'declared, not checked: the cost is not known without usdPerMillionTokens (input and output), so monthly_cost_limit_exceeded cannot deny',
+    },
+  ];
+}
