@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { hostname } from 'node:os';
+import type { Manifest } from '../core/manifest/manifest.ts';
 import type { AgentEnvironment } from '../probe/gather.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Environment } from '../runtime/env.ts';
@@ -122,7 +123,7 @@ function createAudit(
     capacity: config.AUDIT_RING_SIZE,
     clock,
     withQuery: config.AUDIT_QUERY,
-    chatPath: () => manifest.manifest.spec.api?.chatEndpoint?.path,
+    chatPath: () => chatPathOf(manifest.manifest),
     keepForUsage: (bytes) => load.keepForUsage(bytes),
     maxEventBytes: load.maxEventBytes,
   });
@@ -147,4 +148,12 @@ function environmentOf(config: SidecarConfig, env: Environment): AgentEnvironmen
     folder: dirname(config.MANIFEST_PATH),
     secretDir: config.PLATFORM_SECRET_DIR,
   };
+}
+
+/** The schema's default. */
+const DEFAULT_CHAT_PATH = '/v1/chat';
+
+/** Where the manifest says that a model answers; undefined: it does not say. */
+function chatPathOf({ spec }: Manifest): string | undefined {
+  return spec.api?.chatEndpoint && (spec.api.chatEndpoint.path ?? DEFAULT_CHAT_PATH);
 }

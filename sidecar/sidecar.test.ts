@@ -2,7 +2,9 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { Agent, get, type IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, test } from '@jest/globals';
+import type { AuditEntry } from '../core/behavior/audit-entry.ts';
 import { systemClock, type Clock } from '../runtime/clock.ts';
 import { clockAt } from '../testing/fixed-date.ts';
 import { countRequests } from '../testing/count-requests.ts';
@@ -363,6 +365,36 @@ describe('the audit ring', () => {
 });
 
 describe('usage', () => {
+  test('counts what hides it as calls without usage: a type, a coding, a size, and the declared chat path', async () => {
+    const answer = JSON.stringify({ object: 'chat.completion', model: 'm', choices: [] });
+    const answers: Record<string, [headers: Record<string, string>, body: string | Buffer]> = {
+      '/no-type': [{}, answer],
+      '/html': [{ 'content-type': 'text/html' }, answer],
+      '/gzip': [{ 'content-type': 'application/json', 'content-encoding': 'gzip' }, gzipSync(answer)],
+      '/large': [{ 'content-type': 'application/json' }, answer + ' '.repeat(1024 * 1024)],
+      '/v1/chat': [{ 'content-type': 'text/html' }, '<p>Hello'],
+      '/page': [{ 'content-type': 'text/html' }, '<p>Hello'],
+    };
+    await start({ manifest: manifestText({ api: { type: 'rest', chatEndpoint: {} } }) });
+    rig.agent.otherwise = (request, response) => {
+      const [headers, body] = answers[request.url ?? ''] ?? [{}, ''];
+      response.writeHead(200, headers).end(body);
+    };
+    for (const path of Object.keys(answers))
+      await (await fetch(rig.proxyUrl + path, { method: 'POST' })).arrayBuffer();
+    await rig.settled();
+    const entries = await rig.report<AuditEntry[]>('/audit');
+    expect(entries.map(({ path, usage }) => [path, usage])).toEqual([
+      ['/no-type', { unavailable: 'the answer has no usage' }],
+      ['/html', { unavailable: 'the answer has no usage' }],
+      ['/gzip', { unavailable: 'the answer has no usage' }],
+      ['/large', { unavailable: 'the body is over 1 MiB' }],
+      ['/v1/chat', { unavailable: 'an answer on the declared chat path without readable usage' }],
+      ['/page', undefined],
+    ]);
+    expect(await rig.report('/usage')).toMatchObject({ totalTokens: 0, sampleSize: 0, callsWithoutUsage: 5 });
+  });
+
   test('comes from the ring when the agent has no report, and answers without usage are counted apart', async () => {
     await start();
     rig.agent.otherwise = (request, response) => {

@@ -1,6 +1,10 @@
+import { createHash } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import fc from '../../testing/properties.ts';
-import { createUsageReader, MAX_READ_BYTES, type AnswerHead } from './create-usage-reader.ts';
+import { brotliCompressSync, constants, gzipSync, zstdCompressSync } from 'node:zlib';
+import { decodeBody } from '../../sidecar/usage/decode-body.ts';
+import { MAX_READ_BYTES } from './answer-form.ts';
+import { createUsageReader, type AnswerHead } from './create-usage-reader.ts';
 import type { RequestUsage } from './usage.ts';
 
 const JSON_HEAD: AnswerHead = {
@@ -10,8 +14,16 @@ const JSON_HEAD: AnswerHead = {
 };
 const STREAM_HEAD: AnswerHead = { ...JSON_HEAD, contentType: 'text/event-stream; charset=utf-8' };
 
+const NO_USAGE = { unavailable: 'an answer on the declared chat path without readable usage' };
+
+/** So many that a prefix of a body compresses as little as letters do. */
+const LETTERS = createHash('shake256', { outputLength: 512 * 1024 })
+  .update('seed')
+  .digest('hex');
+const noise = (length: number): string => LETTERS.repeat(Math.ceil(length / LETTERS.length)).slice(0, length);
+
 function read(head: AnswerHead, body: string | Uint8Array, pieceLength = 7): RequestUsage | null {
-  const reader = createUsageReader(head);
+  const reader = createUsageReader(head, decodeBody);
   const bytes = Buffer.from(body);
   for (let at = 0; at < bytes.length; at += pieceLength) reader.write(bytes.subarray(at, at + pieceLength));
   return reader.end();
@@ -51,20 +63,40 @@ describe('a JSON answer', () => {
     ['of a vendor type', { contentType: 'application/vnd.x+json' }, COMPLETION, COUNTED],
     ['said to be unencoded', { contentEncoding: 'identity' }, COMPLETION, COUNTED],
     ['that is an error', { statusCode: 500 }, COMPLETION, null],
-    ['that is HTML', { contentType: 'text/html' }, COMPLETION, null],
-    ['without a type', { contentType: undefined }, COMPLETION, null],
+    ['said to be HTML', { contentType: 'text/html' }, COMPLETION, COUNTED],
+    ['without a type', { contentType: undefined }, `\n${COMPLETION}`, COUNTED],
+    ['said to be plain text', { contentType: 'text/plain', path: '/ask' }, COMPLETION, COUNTED],
+    [
+      'without a type and without usage',
+      { contentType: undefined, path: '/ask' },
+      '{"choices":[]}',
+      { unavailable: 'the answer has no usage' },
+    ],
+    ['that is really HTML', { contentType: 'text/html' }, `<p>${COMPLETION}`, null],
+    ['of blanks', { contentType: 'text/plain' }, ' '.repeat(200) + COMPLETION, null],
     ['that is cut short', {}, COMPLETION.slice(0, -4), { unavailable: 'the body is not whole JSON' }],
     ['that is cut short elsewhere', { path: '/orders' }, COMPLETION.slice(0, -4), null],
     ['that has no body, as to HEAD', {}, '', null],
     ['of something else', { path: '/orders' }, '{"id":1}', null],
     ['without usage', {}, '{"choices":[]}', { unavailable: 'the answer has no usage' }],
-    ['that is gzipped', { contentEncoding: 'gzip' }, COMPLETION, { unavailable: 'content-encoding gzip' }],
-    ['gzipped elsewhere', { contentEncoding: 'gzip', path: '/orders' }, COMPLETION, null],
     [
-      "gzipped on the manifest's chat path",
-      { contentEncoding: 'br', path: '/ask', chatPath: '/ask' },
+      'said to be gzipped',
+      { contentEncoding: 'gzip' },
       COMPLETION,
-      { unavailable: 'content-encoding br' },
+      { unavailable: 'content-encoding gzip cannot be decoded' },
+    ],
+    ['said to be gzipped elsewhere', { contentEncoding: 'gzip', path: '/orders' }, COMPLETION, null],
+    [
+      'of an unknown coding',
+      { contentEncoding: 'gzip, br' },
+      COMPLETION,
+      { unavailable: 'content-encoding gzip, br' },
+    ],
+    [
+      "of an unknown coding on the manifest's chat path",
+      { contentEncoding: 'compress', path: '/ask', chatPath: '/ask' },
+      COMPLETION,
+      { unavailable: 'content-encoding compress' },
     ],
   ])('%s', (_name, head, body, expected) => {
     expect(read({ ...JSON_HEAD, ...head }, body)).toEqual(expected);
@@ -79,19 +111,106 @@ describe('a JSON answer', () => {
     ).toEqual(expected);
   });
 
-  test('over 1 MiB elsewhere is no call', () => {
-    expect(read({ ...JSON_HEAD, path: '/export' }, ' '.repeat(MAX_READ_BYTES + 1), 65_536)).toBeNull();
+  test.each<[string, string, RequestUsage | null]>([
+    ['of another shape is no call', '{"rows":[', null],
+    ["of a model's shape is one", COMPLETION.slice(0, -1), { unavailable: 'the body is over 1 MiB' }],
+    [
+      'of embeddings is one',
+      '{"object":"list","data":[{"object":"embedding","embedding":[',
+      { unavailable: 'the body is over 1 MiB' },
+    ],
+    [
+      "of Anthropic's shape is one",
+      '{"id":"m","type":"message","role":"assistant","content":[',
+      { unavailable: 'the body is over 1 MiB' },
+    ],
+  ])('over 1 MiB elsewhere, %s', (_what, start, expected) => {
+    const body = start + ' '.repeat(MAX_READ_BYTES);
+    for (const contentType of ['application/json', undefined, 'text/plain'])
+      expect(read({ statusCode: 200, contentType, path: '/export' }, body, 65_536)).toEqual(expected);
   });
 
   test.each<[Partial<AnswerHead>, boolean]>([
     [{}, true],
-    [{ contentEncoding: 'gzip' }, false],
-    [{ contentType: 'image/png' }, false],
+    [{ contentEncoding: 'gzip' }, true],
+    [{ contentEncoding: 'compress' }, false],
+    [{ contentEncoding: 'gzip', contentType: 'text/css', path: '/a.css' }, false],
     [{ statusCode: 204 }, true],
     [{ statusCode: 404 }, false],
   ])('says whether it wants the body: %j %s', (head, wants) => {
-    expect(createUsageReader({ ...JSON_HEAD, ...head }).wantsBody).toBe(wants);
+    expect(createUsageReader({ ...JSON_HEAD, ...head }, decodeBody).wantsBody).toBe(wants);
   });
+
+  test('of another form is wanted no more once its first bytes are there', () => {
+    const reader = createUsageReader({ ...JSON_HEAD, contentType: 'image/png' }, decodeBody);
+    reader.write(Buffer.alloc(100));
+    expect([reader.wantsBody, reader.keptBytes, reader.end()]).toEqual([false, 0, null]);
+  });
+
+  test.each<[string, AnswerHead, string, RequestUsage | null]>([
+    ['any 2xx answer to a POST', { statusCode: 200, contentType: 'text/html' }, '<p>Hello', NO_USAGE],
+    ['one without a body', { statusCode: 202 }, '', NO_USAGE],
+    ['JSON of another shape', { statusCode: 200, contentType: 'application/json' }, '{"text":1}', NO_USAGE],
+    ['one with usage', JSON_HEAD, COMPLETION, COUNTED],
+    ['a GET', { statusCode: 200, method: 'GET' }, '', null],
+    ['an error', { statusCode: 500 }, '', null],
+    ['another path', { statusCode: 200, path: '/other' }, '', null],
+  ])('on the declared chat path is a call without usage: %s', (_what, head, body, expected) => {
+    expect(
+      read(
+        { method: 'POST', chatPath: '/ask', ...head, path: head.path === '/other' ? '/other' : '/ask' },
+        body,
+      ),
+    ).toEqual(expected);
+  });
+});
+
+describe.each<[string, (body: string) => Uint8Array]>([
+  ['gzip', gzipSync],
+  ['br', (body) => brotliCompressSync(body, { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } })],
+  ['zstd', zstdCompressSync],
+])('an answer that is compressed by %s', (contentEncoding, compress) => {
+  const json = { ...JSON_HEAD, contentEncoding, path: '/ask' };
+  const large = JSON.stringify({ object: 'chat.completion', choices: [], pad: noise(2 * MAX_READ_BYTES) });
+  const largeStream = Array.from({ length: 2000 }, (_, index) =>
+    chunk({ choices: [{ delta: { content: LETTERS.slice(index * 500, index * 500 + 1000) } }] }),
+  ).join('');
+  test.each<[string, AnswerHead, string, RequestUsage | null]>([
+    ['JSON', json, COMPLETION, COUNTED],
+    ['a stream', { ...STREAM_HEAD, contentEncoding }, STREAM, COUNTED],
+    ['JSON without a content type', { ...json, contentType: undefined }, COMPLETION, COUNTED],
+    ['a stream without a content type', { ...json, contentType: 'text/plain' }, STREAM, COUNTED],
+    ['something else', json, '{"id":1}', null],
+    ['nothing', json, '', null],
+    ['a picture', { ...json, contentType: 'image/png' }, COMPLETION, null],
+    ['more than can be read', json, large, { unavailable: 'the body is over 1 MiB' }],
+    [
+      'a stream of more than can be read',
+      { ...json, contentType: 'text/event-stream' },
+      largeStream,
+      { unavailable: 'the body is over 1 MiB' },
+    ],
+    ['much of something else', json, JSON.stringify({ pad: noise(2 * MAX_READ_BYTES) }), null],
+    ['a bomb', json, ' '.repeat(8 * MAX_READ_BYTES), null],
+  ])('is read: %s', (_what, head, body, expected) => {
+    expect(read(head, compress(body), 65_536)).toEqual(expected);
+  });
+
+  test('and cut short gives what had come', () => {
+    const bytes = compress(chunk({}) + chunk({ choices: [{ delta: { content: noise(500_000) } }] }) + STREAM);
+    const head = { ...STREAM_HEAD, contentEncoding };
+    expect(read(head, bytes.subarray(0, Math.ceil(bytes.length / 2)), 65_536)).toEqual({
+      unavailable: 'the stream ended without usage',
+    });
+  });
+});
+
+test('a zstd frame that claims a window of 128 MiB is not decoded', () => {
+  const frame = Buffer.concat([
+    Buffer.from([0x28, 0xb5, 0x2f, 0xfd, 0x00, 17 << 3]),
+    Buffer.from([0x01, 0, 0]),
+  ]);
+  expect(decodeBody('zstd', frame, 1024)).toBeNull();
 });
 
 describe('a stream', () => {
@@ -150,7 +269,7 @@ describe('a stream', () => {
   });
 
   test('of many megabytes still tells its usage, since no more than an event is held', () => {
-    const reader = createUsageReader(STREAM_HEAD);
+    const reader = createUsageReader(STREAM_HEAD, decodeBody);
     const noise = Buffer.from(chunk({ choices: [{ delta: { content: 'x'.repeat(8000) } }] }).repeat(8));
     for (let sent = 0; sent < 4 * MAX_READ_BYTES; sent += noise.length) reader.write(noise);
     reader.write(Buffer.from(STREAM));

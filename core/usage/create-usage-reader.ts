@@ -1,21 +1,37 @@
-import { createSseData } from './sse-data.ts';
-import { createStreamUsage } from './stream-usage.ts';
+import {
+  createStreamText,
+  formOfStart,
+  formOfType,
+  MAX_READ_BYTES,
+  saysNothing,
+  START_BYTES,
+  startsLikeModelAnswer,
+  usageOfJson,
+  type AnswerForm,
+} from './answer-form.ts';
 import type { RequestUsage } from './usage.ts';
-import { usageFromJson } from './usage-from-json.ts';
-
-/** Bodies over it are passed on unread; one event of a stream, too. */
-export const MAX_READ_BYTES = 1024 * 1024;
 
 /** The head of an answer that passes, as far as usage needs it. */
 export interface AnswerHead {
   statusCode: number;
+  /** Of the request. */
+  method?: string | undefined;
   contentType?: string | undefined;
   contentEncoding?: string | undefined;
   /** Path of the request without query string; says whether a body that cannot be read would have been a model's answer. */
   path?: string | undefined;
-  /** The manifest's chat path, where it is not one of the well-known ones. */
+  /** The manifest's chat path, where it has one. */
   chatPath?: string | undefined;
 }
+
+/** Codings that are decoded; a body with another one, or with several, is not read. */
+export type Coding = 'gzip' | 'br' | 'zstd';
+
+/**
+ * Decodes a copy of a body, or of its beginning. `too-large`: more than `maxBytes` would come of it; null: it is not of
+ * this coding. What is cut short gives what had come.
+ */
+export type Decode = (coding: Coding, body: Uint8Array, maxBytes: number) => Uint8Array | 'too-large' | null;
 
 /** Is fed the bytes of one answer as they pass. Never throws, never holds more than 1 MiB. */
 export interface UsageReader {
@@ -31,14 +47,35 @@ export interface UsageReader {
   end(): RequestUsage | null;
 }
 
-export function createUsageReader(head: AnswerHead): UsageReader {
-  const form = formOf(head.contentType);
-  if (head.statusCode < 200 || head.statusCode > 299 || form === null) return decided(null);
-  const encoding = head.contentEncoding?.trim().toLowerCase() ?? '';
-  if (encoding !== '' && encoding !== 'identity')
-    return decided(isModelPath(head) ? { unavailable: `content-encoding ${encoding.slice(0, 50)}` } : null);
-  return form === 'json' ? jsonReader(isModelPath(head)) : streamReader();
+/** @param decode reads compressed answers; this module has no codec of its own */
+export function createUsageReader(head: AnswerHead, decode: Decode): UsageReader {
+  if (head.statusCode < 200 || head.statusCode > 299) return decided(null);
+  const reader = readerOf(head, decode);
+  if (head.method !== 'POST' || head.chatPath === undefined || head.path !== head.chatPath) return reader;
+  return onChatPath(reader);
 }
+
+function readerOf(head: AnswerHead, decode: Decode): UsageReader {
+  const form = formOfType(head.contentType);
+  const modelPath = isModelPath(head);
+  const encoding = head.contentEncoding?.trim().toLowerCase() ?? '';
+  if (encoding === '' || encoding === 'identity') {
+    if (form === 'stream') return streamReader();
+    return form === 'json' ? keptReader({ form, modelPath }) : unnamedReader(modelPath);
+  }
+  if (form === null && !modelPath && !saysNothing(head.contentType)) return decided(null);
+  const coding = CODINGS.get(encoding);
+  if (coding !== undefined) return keptReader({ form, modelPath, coding: { name: coding, decode } });
+  const isCall = form !== null && modelPath;
+  return decided(isCall ? { unavailable: `content-encoding ${encoding.slice(0, 50)}` } : null);
+}
+
+const CODINGS: ReadonlyMap<string, Coding> = new Map([
+  ['gzip', 'gzip'],
+  ['x-gzip', 'gzip'],
+  ['br', 'br'],
+  ['zstd', 'zstd'],
+]);
 
 function decided(result: RequestUsage | null): UsageReader {
   return {
@@ -50,10 +87,19 @@ function decided(result: RequestUsage | null): UsageReader {
   };
 }
 
-function formOf(contentType: string | undefined): 'json' | 'stream' | null {
-  const type = contentType?.split(';')[0]?.trim().toLowerCase() ?? '';
-  if (type === 'text/event-stream') return 'stream';
-  return type === 'application/json' || type.endsWith('+json') ? 'json' : null;
+/** The manifest says that a model answers on this path: what shows no usage there is a call without usage. */
+function onChatPath(reader: UsageReader): UsageReader {
+  return {
+    get wantsBody() {
+      return reader.wantsBody;
+    },
+    get keptBytes() {
+      return reader.keptBytes;
+    },
+    write: (chunk) => reader.write(chunk),
+    giveUp: () => reader.giveUp(),
+    end: () => reader.end() ?? { unavailable: 'an answer on the declared chat path without readable usage' },
+  };
 }
 
 const MODEL_PATH = /\/(chat\/completions|completions|messages|responses|v1\/chat)\/?$/;
@@ -63,46 +109,99 @@ function isModelPath(head: AnswerHead): boolean {
   return MODEL_PATH.test(path) || (head.chatPath !== undefined && path === head.chatPath);
 }
 
-/** Decoding whole texts leaves nothing behind in it. */
-const WHOLE_TEXT = new TextDecoder();
-
 const NO_MEMORY: RequestUsage = { unavailable: 'the sidecar had no memory to read the body' };
+const TOO_LARGE: RequestUsage = { unavailable: 'the body is over 1 MiB' };
+/** Bytes of a body that is too large; they show whether it is a model's answer. */
+const KEPT_OF_TOO_LARGE = 4096;
+/** Of a compressed one so many are decoded until that is there. A block of zstd has up to 128 KiB. */
+const DECODED_OF_TOO_LARGE = [64, 1024, 4096, 16 * 1024, 132 * 1024] as const;
+const KEPT_OF_COMPRESSED = 132 * 1024;
 
-function jsonReader(modelPath: boolean): UsageReader {
+interface KeptBody {
+  /** null: the body's first bytes show it. */
+  form: AnswerForm | null;
+  modelPath: boolean;
+  coding?: { name: Coding; decode: Decode };
+}
+
+/** Keeps the body and reads it at the end. */
+function keptReader(about: KeptBody): UsageReader {
   /** The body so far; the first chunk itself while it is the only one. */
   let store: Uint8Array = new Uint8Array(0);
   let bytes = 0;
   let hasGivenUp = false;
   return {
     get wantsBody() {
-      return !hasGivenUp;
+      return !hasGivenUp && bytes <= MAX_READ_BYTES;
     },
     get keptBytes() {
       return store.byteLength;
     },
     write(chunk) {
-      if (bytes + chunk.byteLength > MAX_READ_BYTES) store = new Uint8Array(0);
-      else if (bytes === 0) store = chunk;
+      if (bytes > MAX_READ_BYTES) return;
+      if (bytes === 0) store = chunk;
       else {
         // Copied into one store: a body in pieces of one byte would otherwise cost a hundred times its size.
-        store = withRoom(store, bytes + chunk.byteLength);
-        store.set(chunk, bytes);
+        const kept = chunk.subarray(0, Math.max(0, MAX_READ_BYTES - bytes));
+        store = withRoom(store, bytes + kept.byteLength);
+        store.set(kept, bytes);
       }
       bytes += chunk.byteLength;
+      // A copy: a view would keep the whole store.
+      if (bytes > MAX_READ_BYTES)
+        store = store.slice(0, about.coding ? KEPT_OF_COMPRESSED : KEPT_OF_TOO_LARGE);
     },
     giveUp() {
       hasGivenUp = true;
       store = new Uint8Array(0);
     },
     end() {
-      if (hasGivenUp) return modelPath ? NO_MEMORY : null;
-      if (bytes > MAX_READ_BYTES) return modelPath ? { unavailable: 'the body is over 1 MiB' } : null;
+      if (hasGivenUp) return about.modelPath ? NO_MEMORY : null;
       if (bytes === 0) return null;
-      const parsed = parseJson(WHOLE_TEXT.decode(store.subarray(0, bytes)));
-      if (parsed.ok) return usageFromJson(parsed.value);
-      return modelPath ? { unavailable: 'the body is not whole JSON' } : null;
+      if (bytes > MAX_READ_BYTES) return usageOfTooLarge(store, about);
+      return usageOfBody(store.subarray(0, bytes), about);
     },
   };
+}
+
+function usageOfBody(body: Uint8Array, about: KeptBody): RequestUsage | null {
+  const { coding, modelPath } = about;
+  const decoded = coding === undefined ? body : coding.decode(coding.name, body, MAX_READ_BYTES);
+  if (decoded === 'too-large') return usageOfTooLarge(body, about);
+  if (decoded === null)
+    return modelPath ? { unavailable: `content-encoding ${coding?.name} cannot be decoded` } : null;
+  const form = about.form ?? formOfStart(decoded);
+  if (form === null) return null;
+  if (form === 'stream') {
+    const stream = createStreamText();
+    stream.write(decoded);
+    return stream.end();
+  }
+  const usage = usageOfJson(decoded);
+  if (usage !== 'broken') return usage;
+  return modelPath ? { unavailable: 'the body is not whole JSON' } : null;
+}
+
+/** A model's answer that cannot be read is a call without usage; another large body is none. */
+function usageOfTooLarge(
+  kept: Uint8Array,
+  { form: named, modelPath, coding }: KeptBody,
+): RequestUsage | null {
+  const start = coding === undefined ? kept : decodedStart(kept, coding);
+  const form = named ?? formOfStart(start);
+  if (form === null) return null;
+  return modelPath || startsLikeModelAnswer(form, start) ? TOO_LARGE : null;
+}
+
+function decodedStart(body: Uint8Array, { name, decode }: NonNullable<KeptBody['coding']>): Uint8Array {
+  let start: Uint8Array = new Uint8Array(0);
+  for (const length of DECODED_OF_TOO_LARGE) {
+    const decoded = decode(name, body.subarray(0, length), MAX_READ_BYTES);
+    if (decoded === null || decoded === 'too-large') break;
+    start = decoded.subarray(0, KEPT_OF_TOO_LARGE);
+    if (start.byteLength === KEPT_OF_TOO_LARGE) break;
+  }
+  return start;
 }
 
 /** A store that has room is one of our own: a chunk is as long as what it holds. */
@@ -113,38 +212,64 @@ function withRoom(store: Uint8Array, bytes: number): Uint8Array {
   return grown;
 }
 
+/** Of an answer whose content type names no form: its first bytes decide how it is read, and whether. */
+function unnamedReader(modelPath: boolean): UsageReader {
+  let start: Uint8Array = new Uint8Array(0);
+  let reader: UsageReader | null = null;
+  const decide = (): UsageReader => {
+    const form = formOfStart(start);
+    if (form === null) return decided(null);
+    const found = form === 'stream' ? streamReader() : keptReader({ form, modelPath });
+    found.write(start);
+    return found;
+  };
+  return {
+    get wantsBody() {
+      return reader?.wantsBody ?? true;
+    },
+    get keptBytes() {
+      return reader?.keptBytes ?? start.byteLength;
+    },
+    write(chunk) {
+      if (reader !== null) {
+        reader.write(chunk);
+        return;
+      }
+      start = start.byteLength === 0 ? chunk : joined(start, chunk);
+      if (start.byteLength >= START_BYTES || formOfStart(start) !== null) reader = decide();
+    },
+    giveUp() {
+      reader ??= decided(null);
+      reader.giveUp();
+    },
+    end: () => (reader ?? decide()).end(),
+  };
+}
+
+function joined(first: Uint8Array, second: Uint8Array): Uint8Array {
+  const both = new Uint8Array(first.byteLength + second.byteLength);
+  both.set(first);
+  both.set(second, first.byteLength);
+  return both;
+}
+
 function streamReader(): UsageReader {
-  const decoder = new TextDecoder();
-  const usage = createStreamUsage();
-  const events = createSseData((data) => {
-    const parsed = data === '[DONE]' ? null : parseJson(data);
-    if (parsed?.ok) usage.event(parsed.value);
-  }, MAX_READ_BYTES / 2);
+  const stream = createStreamText();
   let hasGivenUp = false;
   return {
     get wantsBody() {
       return !hasGivenUp;
     },
     get keptBytes() {
-      return hasGivenUp ? 0 : events.heldLength();
+      return hasGivenUp ? 0 : stream.heldLength();
     },
     giveUp() {
       hasGivenUp = true;
     },
-    write: (chunk) => events.write(decoder.decode(chunk, { stream: true })),
+    write: (chunk) => stream.write(chunk),
     end() {
-      if (hasGivenUp) return usage.result() === null ? null : NO_MEMORY;
-      events.write(decoder.decode());
-      events.end();
-      return usage.result();
+      if (hasGivenUp) return stream.result() === null ? null : NO_MEMORY;
+      return stream.end();
     },
   };
-}
-
-function parseJson(text: string): { ok: true; value: unknown } | { ok: false } {
-  try {
-    return { ok: true, value: JSON.parse(text) as unknown };
-  } catch {
-    return { ok: false };
-  }
 }

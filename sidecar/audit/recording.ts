@@ -2,6 +2,7 @@ import type { AuditEntry, Behavior, Outcome, UpstreamFailureKind } from '../../c
 import { behaviorVersionOf, isCurrent, type BehaviorVersion } from '../../core/behavior/behavior-version.ts';
 import { parseBehaviorHeaders } from '../../core/behavior/parse-behavior-headers.ts';
 import { createUsageReader, type UsageReader } from '../../core/usage/create-usage-reader.ts';
+import { decodeBody } from '../usage/decode-body.ts';
 
 /** The head of the agent's answer, as far as the record needs it. */
 export interface AnswerFacts {
@@ -71,7 +72,9 @@ export class Recording {
     this.#atHead = behaviorVersionOf(this.#entry);
     const { statusCode, contentType, contentEncoding } = facts;
     const { path, chatPath } = this.#options;
-    this.#usage = createUsageReader({ statusCode, contentType, contentEncoding, path, chatPath });
+    const { method } = this.#entry;
+    const answer = { statusCode, method, contentType, contentEncoding, path, chatPath };
+    this.#usage = createUsageReader(answer, decodeBody);
   }
 
   chunk(chunk: Uint8Array): void {

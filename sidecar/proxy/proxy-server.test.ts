@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, request as httpRequest, type IncomingMessage, type Server } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
-import { gzipSync } from 'node:zlib';
+import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { eachRequest } from '../../testing/each-request.ts';
 import { fullListener } from '../../testing/full-listener.ts';
@@ -942,6 +942,27 @@ describe('what the ring keeps of a request', () => {
     expect(rig.audit.tokens).toEqual({ prompt: 14, completion: 10 });
     expect(rig.audit.totalsToday({ input: 1, output: 2 })).toEqual({ tokensToday: 24, costTodayUsd: 34e-6 });
     expect(rig.audit.window).toMatchObject({ totalTokens: 24, totalCalls: 2 });
+  });
+
+  test.each<[string, string, (body: string) => Buffer]>([
+    ['gzip', 'application/json', gzipSync],
+    ['br', 'application/json', brotliCompressSync],
+    ['zstd', 'text/plain', zstdCompressSync],
+  ])('of an answer in %s and %s, whose bytes pass unchanged', async (coding, contentType, compress) => {
+    const usage = { prompt_tokens: 7, completion_tokens: 5 };
+    const body = compress(JSON.stringify({ object: 'chat.completion', model: 'm-1', choices: [], usage }));
+    rig = await startRig((_request, response) => {
+      response.writeHead(200, { 'content-type': contentType, 'content-encoding': coding });
+      response.write(body.subarray(0, 9));
+      setImmediate(() => response.end(body.subarray(9)));
+    });
+    const answer = await askRaw(rig.port, 'GET /ask HTTP/1.0\r\n\r\n');
+    expect(answer).toContain(`content-encoding: ${coding}\r\n`);
+    expect(answer.endsWith(`\r\n\r\n${body.toString('latin1')}`)).toBe(true);
+    expect(await completedEntry(rig)).toMatchObject({
+      bytesOut: body.length,
+      usage: { modelId: 'm-1', totalTokens: 12 },
+    });
   });
 
   test('a model’s answer without usage, as not known', async () => {

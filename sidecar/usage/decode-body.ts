@@ -1,0 +1,34 @@
+import {
+  brotliDecompressSync,
+  constants,
+  gunzipSync,
+  zstdDecompressSync,
+  type BrotliOptions,
+  type ZlibOptions,
+  type ZstdOptions,
+} from 'node:zlib';
+import type { Coding, Decode } from '../../core/usage/create-usage-reader.ts';
+
+/** A body that was cut short gives what had come, as the agent's tokens were used all the same. */
+const GZIP: ZlibOptions = { finishFlush: constants.Z_SYNC_FLUSH };
+const BROTLI: BrotliOptions = { finishFlush: constants.BROTLI_OPERATION_FLUSH };
+const ZSTD: ZstdOptions = {
+  finishFlush: constants.ZSTD_e_flush,
+  // 8 MiB, the most that HTTP allows (RFC 9659). Node's own limit would let a frame of a few bytes claim 128 MiB.
+  params: { [constants.ZSTD_d_windowLogMax]: 23 },
+};
+
+const DECODERS: Record<Coding, (body: Uint8Array, maxOutputLength: number) => Buffer> = {
+  gzip: (body, maxOutputLength) => gunzipSync(body, { ...GZIP, maxOutputLength }),
+  br: (body, maxOutputLength) => brotliDecompressSync(body, { ...BROTLI, maxOutputLength }),
+  zstd: (body, maxOutputLength) => zstdDecompressSync(body, { ...ZSTD, maxOutputLength }),
+};
+
+/** Decodes a copy of an answer of at most 1 MiB at once: the bytes that pass are not touched. */
+export const decodeBody: Decode = (coding, body, maxBytes) => {
+  try {
+    return DECODERS[coding](body, maxBytes);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE' ? 'too-large' : null;
+  }
+};
