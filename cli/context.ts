@@ -12,6 +12,8 @@ export interface CliContext {
   ask: Ask | null;
   /** Shows, on a terminal, what a command waits for; absent: there is none. */
   progress?: (line: string) => void;
+  /** Shows at once what must be known before the command goes on; absent: nobody reads it. */
+  warn?: (line: string) => void;
   /** All of standard input; absent: there is none. */
   stdin?: () => Promise<Uint8Array>;
 }

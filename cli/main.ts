@@ -34,6 +34,7 @@ async function main(): Promise<void> {
     color: process.stdout.isTTY && !process.env['NO_COLOR'] && process.env['TERM'] !== 'dumb',
     ask: isTerminal ? ask : null,
     ...(process.stderr.isTTY && { progress: (line: string) => process.stderr.write(`${line}\n`) }),
+    warn: (line) => process.stderr.write(`${line}\n`),
     stdin: () => buffer(process.stdin),
   });
   process.exitCode = exitCode;

@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Manifest } from '../core/manifest/manifest.ts';
 import {
@@ -10,6 +10,7 @@ import {
 import { packageSegmentOf } from '../core/policy/package-name.ts';
 import type { CliContext } from './context.ts';
 import { fileFailure } from './file-failure.ts';
+import { makeFolder } from './make-folder.ts';
 import { printable } from './rendered.ts';
 
 export type WrittenPolicy = { ok: true; files: string[]; notes: string[] } | { ok: false; reason: string };
@@ -23,7 +24,7 @@ export async function writePolicyFolder(
   const folder = resolve(cwd, out);
   const texts = policyFilesOf(manifest);
   try {
-    await mkdir(folder, { recursive: true });
+    await makeFolder(folder);
     for (const name of POLICY_FILE_NAMES) {
       const strange = strangeness(name, await textAt(join(folder, name)), manifest.metadata.name);
       if (strange !== null) return refused(join(out, name), `${strange}: nothing was written`);
@@ -118,6 +119,7 @@ async function notesOn(folder: string, out: string): Promise<string[]> {
 
 function causeOf(error: unknown): string {
   return fileFailure(error, {
+    ENOENT: 'no folder can be made there',
     EEXIST: 'it is a file, or a part of its path is no folder',
     ENOTDIR: 'it is a file, or a part of its path is no folder',
     EISDIR: 'a folder stands where a file of the policy goes',

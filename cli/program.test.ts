@@ -320,6 +320,12 @@ describe('platform init', () => {
     expect((await platform('init file/below --yes')).errors).toBe(
       'file/below/agent.yaml cannot be written: a part of its path is no folder\n',
     );
+    // Node's recursive mkdir never ends there.
+    expect(await platform('init /proc/x --yes')).toEqual({
+      output: '',
+      errors: expect.stringContaining('proc/x/agent.yaml cannot be written: no folder can be made there\n'),
+      exitCode: 1,
+    });
   });
 });
 

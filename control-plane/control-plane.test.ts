@@ -479,6 +479,8 @@ describe('the credential of a heartbeat', () => {
       { agentName: 'mine', namespace: 'platform-remote', runtime: 'docker' },
       { agentName: 'shop', namespace: 'team', runtime: 'k8s' },
     ]);
+    for (const name of ['mine', 'shop'])
+      expect((await admin('GET', `/agents/${name}/health`)).body).toMatchObject({ agentName: name });
     expect((await admin('GET', '/agents/mine/gap')).body).toMatchObject({ instance: 'somebody-else' });
     expect((await admin('GET', '/agents/shop/gap')).body).toMatchObject({ instance: 'shop-1' });
   });

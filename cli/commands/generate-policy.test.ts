@@ -225,6 +225,9 @@ to write them for a policy engine: platform generate-policy agent.yaml --out <di
       'agent.yaml/below',
       'agent.yaml/below cannot be written: it is a file, or a part of its path is no folder',
     ],
+    // Node's recursive mkdir never ends there.
+    ['/proc/x', '/proc/x cannot be written: no folder can be made there'],
+    ['/proc/x/y/z', '/proc/x/y/z cannot be written: no folder can be made there'],
     ['taken', 'taken cannot be written: a folder stands where a file of the policy goes'],
   ])('says why it cannot write into %s', async (out, reason) => {
     mkdirSync(join(cwd, 'taken/data.json'), { recursive: true });

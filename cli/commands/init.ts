@@ -1,9 +1,10 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { basename, join, relative, resolve } from 'node:path';
 import { parseManifest } from '../../core/manifest/parse-manifest.ts';
 import { FORMATS } from '../../core/manifest/schema-node.ts';
 import type { Ask, CliContext } from '../context.ts';
 import { fileFailure } from '../file-failure.ts';
+import { makeFolder } from '../make-folder.ts';
 import { done, failed, type Rendered } from '../rendered.ts';
 
 /** What the first manifest of an agent is made from. */
@@ -35,7 +36,7 @@ export async function init(dir: string, options: { yes: boolean }, context: CliC
   const parsed = parseManifest(text);
   if (!parsed.ok) return failed(`these answers make no manifest: ${parsed.problems[0]?.message ?? ''}\n`);
   try {
-    await mkdir(folder, { recursive: true });
+    await makeFolder(folder);
     // wx: the check and the write are one step, so that nothing can come between them.
     await writeFile(file, text, { flag: 'wx' });
   } catch (error) {
@@ -48,7 +49,7 @@ export async function init(dir: string, options: { yes: boolean }, context: CliC
 
 function refusalOf(error: unknown): string {
   if ((error as NodeJS.ErrnoException).code === 'EEXIST') return 'is already there: nothing was written';
-  return `cannot be written: ${fileFailure(error, {})}`;
+  return `cannot be written: ${fileFailure(error, { ENOENT: 'no folder can be made there' })}`;
 }
 
 async function answersFor(folder: string, ask: Ask | null): Promise<Answers | null> {

@@ -1,9 +1,10 @@
-import { mkdir, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { injectManifests, uninjectManifests } from '../../core/injection/inject-manifests.ts';
 import type { ChangedText, TextOutcome } from '../../core/injection/inject-text.ts';
 import type { InjectionSettings } from '../../core/injection/settings.ts';
 import type { CliContext } from '../context.ts';
+import { makeFolder } from '../make-folder.ts';
 import { failed, json, printable, type Rendered } from '../rendered.ts';
 import { readSources, type SourceFile } from '../source-files.ts';
 import { causeOf, replaceFile } from '../write-file.ts';
@@ -98,7 +99,7 @@ async function writeAll(
   for (const [index, result] of results.entries()) {
     const place = places[index] ?? output;
     try {
-      await mkdir(dirname(resolve(context.cwd, place)), { recursive: true });
+      await makeFolder(dirname(resolve(context.cwd, place)));
       await replaceFile(resolve(context.cwd, place), result.text);
       result.output = place;
     } catch (error) {

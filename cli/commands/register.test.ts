@@ -80,6 +80,24 @@ describe('platform register', () => {
     ]);
   });
 
+  test('warns before it sends the admin key over plain HTTP to another host', async () => {
+    const url = await answering(201);
+    const warned: [line: string, requests: number][] = [];
+    const warn = (line: string): void => void warned.push([line, asked.length]);
+    // 0.0.0.0 leads to this machine, and is not an address of loopback.
+    const other = url.replace('127.0.0.1', '0.0.0.0');
+    expect((await platform(`agent.yaml --url ${other}`, { warn })).exitCode).toBe(0);
+    expect(warned).toEqual([
+      [
+        `warning: the admin key and the new key go to ${other} unencrypted: whoever reads the network gets them; use https://`,
+        0,
+      ],
+    ]);
+    for (const loopback of [url, url.replace('127.0.0.1', 'localhost')])
+      await platform(`agent.yaml --url ${loopback}`, { warn });
+    expect([warned.length, asked[0]?.admin]).toEqual([1, ADMIN]);
+  });
+
   test('takes name, runtime and the address of the environment', async () => {
     const url = await answering(200);
     const env = { PLATFORM_ADMIN_KEY: ADMIN, PLATFORM_CONTROL_PLANE_URL: url };

@@ -43,6 +43,10 @@ export async function register(
   // Before anything is asked: the old keys are gone once there is a new one.
   const blocked = outFile === undefined ? null : await refusalToWrite(resolve(context.cwd, outFile));
   if (blocked !== null) return refusal(`${printable(outFile ?? '')} cannot be written: ${blocked}`, options);
+  if (isReadableOnTheWay(url))
+    context.warn?.(
+      `warning: the admin key and the new key go to ${shownUrl(url)} unencrypted: whoever reads the network gets them; use https://`,
+    );
   const outcome = await registerAgent({
     base: url,
     adminKey: admin.key,
@@ -108,7 +112,6 @@ async function granted(key: Granted, options: RegisterOptions, context: CliConte
   const said = [
     `registered ${printable(key.agentName)} as ${printable(key.agentId)}; its key is valid until ${key.expiresAt}`,
     ...(key.isNew ? [] : ['it was registered before: its older keys no longer work']),
-    ...warnings(url),
   ];
   if (path !== null) {
     try {
@@ -134,9 +137,7 @@ async function granted(key: Granted, options: RegisterOptions, context: CliConte
   };
 }
 
-function warnings(url: URL): string[] {
-  const isLoopback = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(url.hostname);
-  return url.protocol === 'http:' && !isLoopback
-    ? ['note: the admin key and the new key went unencrypted over http://']
-    : [];
+/** Plain HTTP to another host. */
+function isReadableOnTheWay(url: URL): boolean {
+  return url.protocol === 'http:' && !/^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(url.hostname);
 }

@@ -137,7 +137,8 @@ type Sent<F> = F extends Field<infer T> ? T : never;
 
 function healthOf(sent: Sent<typeof health>, sentAt: string | null, received: Received): HealthReport {
   return {
-    agentName: sent.agentName ?? received.agentName,
+    // Who sends is what the credential says: a stored report must not carry another name.
+    agentName: received.agentName,
     timestamp: sent.timestamp ?? sentAt ?? received.at.toISOString(),
     status: STATUS[sent.status],
     summary: sent.summary ?? summaryOf(sent.checks),
