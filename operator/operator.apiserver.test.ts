@@ -294,7 +294,7 @@ const template = (agent: string, extra: object = {}) => ({
     const observation = await settled('x');
     const deployment = await getObject(client, DEPLOYMENTS, { namespace, name: 'x' });
     const owner = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'x' };
-    expect(observation.spec).toEqual({ source: 'sidecar', agentRef: owner, heartbeatSeconds: 30 });
+    expect(observation.spec).toEqual({ source: 'sidecar', agentRef: owner });
     expect(observation.metadata.ownerReferences).toEqual([{ ...owner, uid: deployment?.metadata.uid }]);
     expect(observation.status).toMatchObject({ phase: 'Pending', instances: [], instanceCount: 0 });
     const shown = observation.status?.conditions
@@ -637,7 +637,7 @@ const template = (agent: string, extra: object = {}) => ({
     await create(AGENT_OBSERVATIONS, 'x', { spec: { source: 'remote' } });
     await deploy('x');
     await until('the Event', async () => (await toldOf('Deployment')).includes('Warning NotObserved'));
-    expect((await observe('x'))?.spec).toEqual({ source: 'remote', heartbeatSeconds: 30 });
+    expect((await observe('x'))?.spec).toEqual({ source: 'remote' });
   }, 300_000);
 
   test('removes the observation of a workload that no longer wants a sidecar', async () => {

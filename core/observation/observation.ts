@@ -63,7 +63,7 @@ export interface ObservationSpec {
   /** Required for source sidecar, absent for remote. */
   agentRef?: { apiVersion: string; kind: string; name: string };
   source: 'sidecar' | 'remote';
-  /** 10..3600, default 30. */
+  /** 10..3600; absent: the senders keep their own. */
   heartbeatSeconds?: number;
 }
 

@@ -11,7 +11,7 @@ import { startControlPlane, whyNoControlPlane, type ControlPlane } from '../../.
 import { createKubeClient, type KubeClient } from '../../../kube/client.ts';
 import { loadClusterAccess } from '../../../kube/cluster-access.ts';
 import { expectOk, getObject } from '../../../kube/objects.ts';
-import { AGENT_OBSERVATIONS, collectionPath } from '../../../kube/resources.ts';
+import { AGENT_OBSERVATIONS, collectionPath, objectPath } from '../../../kube/resources.ts';
 import type { Clock } from '../../../runtime/clock.ts';
 import { silentLogger } from '../../../runtime/logger.ts';
 import { createMetrics } from '../../../runtime/metrics.ts';
@@ -261,16 +261,21 @@ const observed = (key: AgentKey): Promise<AgentObservation | null> =>
       await closeAll();
     });
 
-    test('asks senders for the interval that the observation says, the default apart', async () => {
+    test('asks senders for the interval that the observation says, an explicit 30 too', async () => {
       const store = await open();
       const key = await aKey();
-      await makeWorkload(key, { heartbeatSeconds: 60 });
+      await makeWorkload(key, { heartbeatSeconds: 30 });
       await makeWorkload({ ...key, name: 'other' });
       const secondsOf = async (name: string) => {
         await until('it', async () => (await store.find({ ...key, name }, at(0))) !== null);
         return (await store.find({ ...key, name }, at(0)))?.heartbeatSeconds;
       };
-      expect([await secondsOf('shop'), await secondsOf('other')]).toEqual([60, null]);
+      expect([await secondsOf('shop'), await secondsOf('other')]).toEqual([30, null]);
+      const path = objectPath(AGENT_OBSERVATIONS, { ...key, name: 'other' });
+      const contentType = 'application/merge-patch+json';
+      const body = { spec: { heartbeatSeconds: 30 } };
+      expectOk(await client.send({ method: 'PATCH', path, contentType, body }));
+      await until('the explicit interval', async () => (await secondsOf('other')) === 30);
       await closeAll();
     });
 

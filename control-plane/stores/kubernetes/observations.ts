@@ -6,6 +6,7 @@ import { AGENT_OBSERVATIONS, keyText } from '../../../kube/resources.ts';
 import type { Clock } from '../../../runtime/clock.ts';
 import type { Logger } from '../../../runtime/logger.ts';
 import type { AgentKey } from '../store.ts';
+import { keptOf } from './record.ts';
 
 /** The AgentObservations of the cluster, as new as this process knows them. */
 export interface Observations {
@@ -67,7 +68,7 @@ class WatchedObservations implements Observations {
       clock,
       logger,
       resource: AGENT_OBSERVATIONS,
-      keep: withoutManagedFields,
+      keep: keptOf,
       onChange: (change) => this.#changed(change),
     });
   }
@@ -138,7 +139,7 @@ class WatchedObservations implements Observations {
     if (known !== undefined && versionOf(known.object) > versionOf(object)) return;
     if (known?.deleted && known.object.metadata.uid === object.metadata.uid) return;
     const sinceMs = this.#options.clock.monotonicMs();
-    this.#own.set(key, { object: withoutManagedFields(object), deleted, sinceMs });
+    this.#own.set(key, { object: keptOf(object), deleted, sinceMs });
   }
 
   #ownOf(key: string): Own | undefined {
@@ -170,12 +171,4 @@ function newer(watched: AgentObservation | undefined, own: Own): AgentObservatio
 function versionOf(object: AgentObservation): bigint {
   const { resourceVersion = '' } = object.metadata;
   return /^\d+$/.test(resourceVersion) ? BigInt(resourceVersion) : 0n;
-}
-
-/** A third of an observation's size, and nobody reads them. */
-function withoutManagedFields(observation: AgentObservation): AgentObservation {
-  const { managedFields: _, ...metadata } = observation.metadata as AgentObservation['metadata'] & {
-    managedFields?: unknown;
-  };
-  return { ...observation, metadata };
 }
