@@ -12,7 +12,7 @@ help: ## List the targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z0-9-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 $(INSTALLED): package.json package-lock.json
-	@command -v npm >/dev/null || { echo "npm is missing: install Node.js 20 or newer with npm"; exit 1; }
+	@command -v npm >/dev/null || { echo "npm is missing: install Node.js 22.19 or newer with npm"; exit 1; }
 	@echo "installing packages (once)"
 	@npm ci --no-fund --no-audit --loglevel=error
 	@node -p 'process.version' | awk -F '[v.]' '$$2 < 22 || ($$2 == 22 && $$3 < 19) { print "Node.js 22.19 or newer is needed, this is " $$0 ", and npm has none for this machine"; exit 1 }'

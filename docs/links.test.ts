@@ -35,3 +35,38 @@ test('every link between the pages leads somewhere, its anchor included', () => 
   expect(pages).toContain('docs/reference/README.md');
   expect(pages.flatMap((page) => deadLinks(page).map((target) => `${page}: ${target}`))).toEqual([]);
 });
+
+const { engines, version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+  engines: { node: string };
+  version: string;
+};
+
+/** What a text says between the groups of a pattern, with the file that says it. */
+const saidIn = (files: readonly string[], pattern: RegExp): [file: string, said: string | undefined][] =>
+  files.flatMap((file) =>
+    [...readFileSync(join(root, file), 'utf8').matchAll(pattern)].map(
+      ([, said]): [string, string | undefined] => [file, said],
+    ),
+  );
+
+test("every page and tool names the oldest Node.js that package.json's engines does", () => {
+  const files = [...pages.filter((page) => !page.includes('decisions/')), 'Makefile', 'scripts/node-bin'];
+  const said = saidIn(files, /(?:Node\.js|yours must be) (?:≥ )?(\d+(?:\.\d+)?)(?: or\s+newer| with|, npm)/g);
+  expect(new Set(said.map(([file]) => file))).toEqual(
+    new Set([
+      'CONTRIBUTING.md',
+      'README.md',
+      'docs/package.md',
+      'Makefile',
+      'scripts/node-bin',
+      'docs/guide/laptop.md',
+    ]),
+  );
+  expect(said.filter(([, oldest]) => `>=${oldest}` !== engines.node)).toEqual([]);
+});
+
+test('every page that installs the packed file names the one that this version makes', () => {
+  const said = saidIn(pages, /agent-compliance-(\d[\w.-]*)\.tgz/g);
+  expect(said.length).toBeGreaterThanOrEqual(3);
+  expect(said.filter(([file, packed]) => packed !== version && !/^(?:CHANGELOG|e2e)/.test(file))).toEqual([]);
+});

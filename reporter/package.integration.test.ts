@@ -76,11 +76,11 @@ describe('the examples of the documentation', () => {
   /** Each program by its name, and what it is asked beyond its two routes. */
   const PROGRAMS: Readonly<Record<string, (url: string) => Promise<void>>> = {
     'http.js': async (url) => expect(await (await fetch(url)).text()).toBe("the agent's own routes"),
-    'package.js': async (url) => expect(await (await fetch(url)).text()).toBe("the agent's own routes"),
+    'package.mjs': async (url) => expect(await (await fetch(url)).text()).toBe("the agent's own routes"),
     'express.js': async (url) => expect((await fetch(`${url}/platform/other`)).status).toBe(404),
     'fastify.js': async (url) => expect((await fetch(`${url}/platform/other`)).status).toBe(404),
     'hono.js': async (url) => expect((await fetch(`${url}/platform/other`)).status).toBe(404),
-    'agent.js': async (url) => expect((await fetch(`${url}/platform/other`)).status).toBe(200),
+    'agent.mjs': async (url) => expect((await fetch(`${url}/platform/other`)).status).toBe(200),
     'chat.js': async (url) => {
       const say = (body: string) => fetch(`${url}/v1/chat`, { method: 'POST', headers: HEADERS, body });
       const answer = await say('hello');

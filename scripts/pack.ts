@@ -59,6 +59,7 @@ const REPLACED: readonly (readonly [file: RegExp, found: RegExp, by: string])[] 
   // A map leads to sources; tools that follow it would complain.
   [/\.m?js$/, /\n\/\/# sourceMappingURL=\S+\s*$/, '\n'],
   [/\.md$/, /\(\.\.\/reporter\/README\.md/g, '(REPORTER.md'],
+  [/\.md$/, /\(\.\.\/docs\/package\.md/g, '(README.md'],
 ];
 
 function copy(from: string, to: string): void {

@@ -11,7 +11,7 @@ const root = dirname(import.meta.dirname);
 export function examplesIn(pages: readonly string[]): Map<string, string> {
   const blocks = pages.flatMap((page) =>
     [...readFileSync(join(root, page), 'utf8').matchAll(/^```js\n(.*?)^```$/gms)].map(([, code = '']) => {
-      const file = /^\/\/ ([\w-]+\.js)\n/.exec(code)?.[1];
+      const file = /^\/\/ ([\w-]+\.m?js)\n/.exec(code)?.[1];
       return [file ?? `an example without a name in ${page}`, code] as const;
     }),
   );

@@ -70,7 +70,7 @@ export const INJECTOR_RULES: readonly CheckRule<InstalledFacts>[] = [
     code: 'canary-failing',
     severity: 'error',
     when: "the operator's canary does not find what it expects in its dry-run pods",
-    mend: 'The words say what it found; docs/webhook.md has the table of its verdicts.',
+    mend: 'The message says what was found, and the reason of the condition `CanaryPassing` names it. [The canary](../guide/kubernetes.md#the-canary) has the table of findings.',
     look: ({ canary, release }) =>
       judged(canary, (found) =>
         found?.status === 'False'
