@@ -18,7 +18,7 @@ const LIMITED = manifestWith({ maxTokensPerDay: 100 });
 const PRICED = manifestWith({ maxMonthlyUSD: 30, usdPerMillionTokens });
 const UNPRICED = manifestWith({ maxMonthlyUSD: 30 });
 
-/** What an answer uses; null: it is compressed, so that nobody can read it. */
+/** What an answer uses; null: it is compressed twice, and the sidecar does not read it. */
 type Used = { prompt: number; completion: number } | null;
 
 /** A sidecar for each test of a suite, before an agent whose answers use what they are told to. */
@@ -41,7 +41,13 @@ function budget({ mode, env }: Setting, manifest: string, others?: { tokens: num
       const usage = { prompt_tokens: used?.prompt ?? 9e6, completion_tokens: used?.completion ?? 9e6 };
       const body = JSON.stringify({ model: 'gpt-5', object: 'chat.completion', choices: [], usage });
       const head = { ...KEEPS, 'content-type': 'application/json' };
-      if (used === null) response.writeHead(200, { ...head, 'content-encoding': 'gzip' }).end(gzipSync(body));
+      if (used === null) {
+        response.writeHead(200, { ...head, 'content-encoding': 'gzip, gzip' }).end(gzipSync(gzipSync(body)));
+        return;
+      }
+      // What is compressed once counts as what is not.
+      if (used?.completion === 0)
+        response.writeHead(200, { ...head, 'content-encoding': 'gzip' }).end(gzipSync(body));
       else response.writeHead(200, { ...head, 'content-length': body.length }).end(body);
     };
   });
