@@ -130,14 +130,17 @@ test('a start without an admin key says what does not work', async () => {
   expect(log()).toContain('answers 503 on admin routes and registration: PLATFORM_ADMIN_KEY is not set');
 });
 
-test('a port that is taken ends the process with exit code 1', async () => {
-  const server = createServer().listen(0, '0.0.0.0');
-  await once(server, 'listening');
-  const { exit, log } = run({ PORT: String((server.address() as AddressInfo).port) });
-  expect(await exit).toBe(1);
-  expect(log()).toContain('EADDRINUSE');
-  server.close();
-});
+test.each(['0.0.0.0', '::'])(
+  'a port that is taken on %s ends the process with exit code 98',
+  async (host) => {
+    const server = createServer().listen({ port: 0, host, ipv6Only: host === '::' });
+    await once(server, 'listening');
+    const { exit, log } = run({ PORT: String((server.address() as AddressInfo).port) });
+    expect(await exit).toBe(98);
+    expect(log()).toContain('EADDRINUSE');
+    server.close();
+  },
+);
 
 test('a certificate that is none ends the process with exit code 1 and names the variables', async () => {
   const file = join(directory, 'pem');

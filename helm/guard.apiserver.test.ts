@@ -315,6 +315,7 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
     ],
     ['reads another manifest', { env: envOf({ MANIFEST_PATH: '/manifest/other.yaml' }) }, 'MANIFEST_PATH'],
     ['has the sidecar proxy itself', { env: envOf({ UPSTREAM_URL: 'http://127.0.0.1:4001' }) }, OTHERWISE],
+    ['has it do so by name', { env: envOf({ UPSTREAM_URL: 'http://localhost:4001' }) }, OTHERWISE],
     ['has another name', { env: envOf({ AGENT_NAME: 'pay' }) }, OTHERWISE],
     ['has hardly any heap', heap(10), OTHERWISE],
     ['has more heap than memory', heap(4096), OTHERWISE],

@@ -56,7 +56,23 @@ export interface PodContainers {
 
 export interface Pod extends KubeObject {
   spec?: PodContainers;
-  status?: { phase?: string };
+  status?: {
+    phase?: string;
+    initContainerStatuses?: ContainerStatus[];
+    containerStatuses?: ContainerStatus[];
+  };
+}
+
+export interface ContainerStatus {
+  name: string;
+  state?: ContainerState;
+  /** How it ended the last time. */
+  lastState?: ContainerState;
+}
+
+interface ContainerState {
+  running?: object;
+  terminated?: { exitCode: number };
 }
 
 /** A Deployment, ReplicaSet, StatefulSet, DaemonSet, Job or CronJob, as far as its owners, its size and its pods go. */

@@ -715,6 +715,34 @@ const template = (agent: string, extra: object = {}) => ({
     300_000,
   );
 
+  test('warns of an agent that has a port of the sidecar, and never shows it as routed', async () => {
+    await deploy('x');
+    await settled('x');
+    const ports = [{ port: 80, targetPort: 'http' }];
+    await create(SERVICES, 'front', { spec: { selector: { app: 'x' }, ports } });
+    const routedIs = (expected: string) =>
+      until(expected, async () => condition(await observe('x'), 'Routed')?.reason === expected);
+    await routedIs('ThroughSidecar');
+    // As the kubelet reports a sidecar that cannot bind, while the agent on port 4001 answers the kubelet's probes.
+    const [pod] = await podsOf('x');
+    const path = `${objectPath(PODS, { namespace, name: pod!.metadata.name })}/status`;
+    const ended = (exitCode: number) => ({ terminated: { exitCode, reason: 'Error' } });
+    const kubeletReports = async (state: object, lastState: object) => {
+      const sidecar = { name: 'platform-sidecar', image: 'i', imageID: 'i', restartCount: 1, started: true };
+      const initContainerStatuses = [{ ...sidecar, ready: true, state, lastState }];
+      const body = { status: { phase: 'Running', initContainerStatuses } };
+      const contentType = 'application/merge-patch+json';
+      expectOk(await client.send({ method: 'PATCH', path, contentType, body }));
+    };
+    await kubeletReports({ waiting: { reason: 'CrashLoopBackOff' } }, ended(137));
+    await routedIs('SidecarDown');
+    await kubeletReports({ running: {} }, ended(98));
+    await routedIs('PortTaken');
+    expect(condition(await observe('x'), 'Routed')?.status).toBe('False');
+    for (const kind of ['Deployment', 'AgentObservation'])
+      await until('the Event', async () => (await toldOf(kind)).includes('Warning PortTaken'));
+  }, 300_000);
+
   test("moves the bar of compliance with the pods' annotation", async () => {
     await deploy('x', 'x', 1, { 'platform.io/compliant-grade': 'A' });
     await settled('x');

@@ -1,13 +1,13 @@
 import { once } from 'node:events';
 import { Agent, get, type IncomingMessage, type RequestListener } from 'node:http';
-import { connect, type Socket } from 'node:net';
+import { connect, createServer, type Server as TcpServer, type AddressInfo, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import { afterEach, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, test } from '@jest/globals';
 import { stillness } from '../testing/moment.ts';
 import { ManualClock } from '../testing/manual-clock.ts';
 import { until } from '../testing/proxy-rig.ts';
 import { issueAuthority } from '../webhook/certificates/issue.ts';
-import { listen, type Listener } from './http-listener.ts';
+import { bind, listen, type Listener } from './http-listener.ts';
 
 /** More than the buffers of a connection that nobody reads hold. */
 const LARGE = Buffer.alloc(64 * 1024 * 1024, 'x');
@@ -122,4 +122,43 @@ test('what is not answered in the time that it has is cut', async () => {
   grace.wake();
   await closed;
   await until(() => client.closed, 'the end of the connection');
+});
+
+describe('a server on every address', () => {
+  /** As where the kernel reports `code` for IPv6. */
+  function refusing(code: string): TcpServer {
+    const server = createServer();
+    const listenTo = server.listen.bind(server) as (options: object, done: () => void) => TcpServer;
+    const refuse = (): void => void server.emit('error', Object.assign(new Error(code), { code }));
+    server.listen = ((options: { host: string }, done: () => void) => {
+      if (options.host !== '::') return listenTo(options, done);
+      process.nextTick(refuse);
+      return server;
+    }) as typeof server.listen;
+    return server;
+  }
+
+  test.each(['127.0.0.1', '::1'])('answers on %s', async (host) => {
+    const server = createServer((socket) => void socket.end('hello'));
+    client = connect(await bind(server, { port: 0, host: '::' }), host);
+    expect(String(await once(client, 'data'))).toBe('hello');
+    server.close();
+  });
+
+  test.each(['EAFNOSUPPORT', 'EADDRNOTAVAIL', 'EINVAL'])(
+    'is one of IPv4 where IPv6 is off (%s)',
+    async (code) => {
+      const server = refusing(code);
+      client = connect(await bind(server, { port: 0, host: '::' }), '127.0.0.1');
+      await once(client, 'connect');
+      expect((server.address() as AddressInfo).address).toBe('0.0.0.0');
+      server.close();
+    },
+  );
+
+  test.each(['EADDRINUSE', 'EACCES'])('fails with %s, and never goes on in IPv4 alone', async (code) => {
+    const server = refusing(code);
+    await expect(bind(server, { port: 0, host: '::' })).rejects.toThrow(code);
+    expect(server.listening).toBe(false);
+  });
 });

@@ -1,6 +1,6 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import type { AddressInfo, Server as TcpServer, Socket } from 'node:net';
 import { systemClock, type Clock } from './clock.ts';
 
 export interface Listener {
@@ -13,7 +13,7 @@ export interface Listener {
 export interface ListenOptions {
   handler: RequestListener;
   port: number;
-  /** Address to bind; default 0.0.0.0. */
+  /** Address to bind; default: every address, IPv6 and IPv4. */
   host?: string;
   tls?: { cert: string; key: string };
   /** Measures the time that requests in flight have; default: the system's. */
@@ -28,18 +28,46 @@ export async function listen(options: ListenOptions): Promise<Listener> {
   // Longer than the idle time-out of clients and balancers (the API server's is 90 s), so that the server never closes first.
   server.keepAliveTimeout = 120_000;
   const end = endOf(server, options);
-  await new Promise<void>((resolve, reject) => {
+  return {
+    server,
+    port: await bind(server, { port: options.port, host: options.host ?? ANY_ADDRESS }),
+    close: (graceMs = 10_000) => end(graceMs),
+  };
+}
+
+/** Every address, IPv6 and IPv4. */
+export const ANY_ADDRESS = '::';
+const ANY_IPV4_ADDRESS = '0.0.0.0';
+
+/** What a kernel without IPv6 reports. Never EADDRINUSE: a process that has the port in IPv6 must not go unnoticed. */
+const NO_IPV6: readonly unknown[] = ['EAFNOSUPPORT', 'EADDRNOTAVAIL', 'EINVAL'];
+
+/**
+ * Binds a server and resolves with its port; rejects when the port is taken, by whatever address and IP version.
+ * `ANY_ADDRESS` is every IPv4 address where the kernel has no IPv6.
+ */
+export async function bind(
+  server: TcpServer,
+  { port, host }: { port: number; host: string },
+): Promise<number> {
+  try {
+    await bindTo(server, port, host);
+  } catch (error) {
+    if (host !== ANY_ADDRESS || !NO_IPV6.includes((error as NodeJS.ErrnoException).code)) throw error;
+    await bindTo(server, port, ANY_IPV4_ADDRESS);
+  }
+  return (server.address() as AddressInfo).port;
+}
+
+function bindTo(server: TcpServer, port: number, host: string): Promise<void> {
+  return new Promise((resolve, reject) => {
     server.once('error', reject);
-    server.listen(options.port, options.host ?? '0.0.0.0', () => {
+    // Explicitly: the system's default may be IPv6 alone.
+    server.listen({ port, host, ipv6Only: false }, () => {
       server.off('error', reject);
       resolve();
     });
   });
-  return {
-    server,
-    port: (server.address() as AddressInfo).port,
-    close: (graceMs = 10_000) => end(graceMs),
-  };
 }
 
 /** Between two closings of idle connections while a server stops. */

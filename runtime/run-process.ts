@@ -1,3 +1,4 @@
+import { PORT_TAKEN_EXIT_CODE } from '../core/injection/names.ts';
 import { describeProblems, type ConfigResult, type Environment } from './env.ts';
 import { createLogger, describeError, type Logger, type LoggerOptions } from './logger.ts';
 
@@ -18,7 +19,8 @@ export interface ProcessDefinition<
 
 /**
  * The life of every process: read the environment, start, wait for SIGTERM or SIGINT, close, end.
- * A wrong environment or a failed start sets exit code 1; a second signal ends the process at once.
+ * A wrong environment or a failed start sets exit code 1, a port that is taken `PORT_TAKEN_EXIT_CODE`; a second signal ends
+ * the process at once.
  */
 export async function runProcess<
   C extends { LOG_LEVEL: LoggerOptions['level']; LOG_FORMAT: LoggerOptions['format'] },
@@ -46,7 +48,7 @@ export async function runProcess<
     // A start that is interrupted by the stop signal rejects with the abort, which is no error.
     if (isAbort(error) && stopping.signal.aborted) return;
     logger.error('ends with an error', { error: describeError(error) });
-    process.exitCode = 1;
+    process.exitCode = isPortTaken(error) ? PORT_TAKEN_EXIT_CODE : 1;
   } finally {
     // Logs flush through standard error; timers and sockets left open would be bugs, but must not hold a pod's termination.
     // eslint-disable-next-line no-restricted-syntax -- the last resort after everything was closed
@@ -56,6 +58,10 @@ export async function runProcess<
 
 /** Within this time a second signal is the first one's echo. */
 const ECHO_MS = 500;
+
+function isPortTaken(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';
+}
 
 function isAbort(error: unknown): boolean {
   return error instanceof Error && error.name === 'AbortError';

@@ -20,7 +20,7 @@ test('an empty environment gives the defaults of the contract', () => {
       MANIFEST_PATH: '/manifest/agent.yaml',
       PROXY_PORT: 4000,
       CONTROL_PLANE_PORT: 4001,
-      BIND_ADDRESS: '0.0.0.0',
+      BIND_ADDRESS: '::',
       CONTROL_ACCESS: 'any',
       AGENT_NAME: null,
       AGENT_ENV_NAMES: null,

@@ -23,6 +23,7 @@ import {
   type EnvProblem,
   type Summaries,
 } from '../runtime/env.ts';
+import { ANY_ADDRESS } from '../runtime/http-listener.ts';
 import type { LoggerOptions } from '../runtime/logger.ts';
 import type { Secret } from '../runtime/secret.ts';
 
@@ -109,8 +110,8 @@ const agentName: EnvField<string | null> = {
 
 /** A name is resolved when the ports open: a mistyped one would end in an error that names no variable. */
 const bindAddress: EnvField<string> = {
-  wanted: 'an IP address, such as 127.0.0.1 or ::, or localhost (default 0.0.0.0)',
-  parse: (raw = '0.0.0.0') =>
+  wanted: 'an IP address, such as 127.0.0.1 or ::, or localhost (default ::)',
+  parse: (raw = ANY_ADDRESS) =>
     isIP(raw) > 0 || raw === 'localhost' ? { ok: true, value: raw } : { ok: false },
 };
 
@@ -151,7 +152,8 @@ export const SIDECAR_SUMMARIES: Summaries<typeof SIDECAR_FIELDS> = {
   MANIFEST_PATH: 'The manifest. It must be valid at the start, and is read again when it changes.',
   PROXY_PORT: 'The port of the proxy in front of the agent.',
   CONTROL_PLANE_PORT: 'The port of the control routes.',
-  BIND_ADDRESS: 'The address on which both ports listen.',
+  BIND_ADDRESS:
+    'The address on which both ports listen. `::` is every IPv6 and IPv4 address; where the kernel has no IPv6, every IPv4 address.',
   CONTROL_ACCESS:
     '`local`: from outside loopback, or with a `Host` or `Origin` that is not loopback, only open routes are answered, and `/health/ready` without its body.',
   AGENT_NAME: 'The name that the pod is labelled with, held against `metadata.name`. Set by the injector.',

@@ -5,9 +5,12 @@ import { ask as askHttp, askRaw } from '../testing/proxy-rig.ts';
 import { manifestText, startSidecarRig, type SidecarRig } from '../testing/sidecar-rig.ts';
 
 /** An address of this machine that is not loopback: whoever connects to it comes from it. */
-const address = Object.values(networkInterfaces())
-  .flat()
-  .find((each) => each?.family === 'IPv4' && !each.internal)?.address;
+const addressOf = (family: string): string | undefined =>
+  Object.values(networkInterfaces())
+    .flat()
+    .find((each) => each?.family === family && !each.internal && !each.address.startsWith('fe80:'))?.address;
+const address = addressOf('IPv4');
+const address6 = addressOf('IPv6');
 
 /** The row of the configuration table: what is answered to whom. `bare`: the status, without body. */
 const ROWS: [path: string, method: string, outside: number | 'bare'][] = [
@@ -45,7 +48,7 @@ const ROWS: [path: string, method: string, outside: number | 'bare'][] = [
     beforeAll(async () => {
       rig = await startSidecarRig({
         manifest: manifestText(),
-        bindAddress: '0.0.0.0',
+        bindAddress: '::',
         env: { CONTROL_ACCESS: access, OPENAI_API_KEY: 'k' },
       });
     });
@@ -97,10 +100,25 @@ const ROWS: [path: string, method: string, outside: number | 'bare'][] = [
     expect(runs).toEqual([1, 1, 1, 1, 1, 2, 2, 2, 3, 4]);
   });
 
+  (address6 === undefined ? test.skip : test)('has the same access in IPv6', async () => {
+    rig = await startSidecarRig({
+      manifest: manifestText(),
+      bindAddress: '::',
+      env: { CONTROL_ACCESS: 'local' },
+    });
+    const statusOf = async (host: string, path: string): Promise<number> =>
+      (await fetch(`http://[${host}]:${rig.sidecar.controlPort}${path}`)).status;
+    expect([await statusOf(address6 ?? '', '/gap'), await statusOf(address6 ?? '', '/readyz')]).toEqual([
+      403, 200,
+    ]);
+    expect([await statusOf('::1', '/gap'), await statusOf('::ffff:127.0.0.1', '/gap')]).toEqual([200, 200]);
+    await rig.close();
+  });
+
   test('hears that the agent is not ready by the status alone', async () => {
     rig = await startSidecarRig({
       manifest: manifestText(),
-      bindAddress: '0.0.0.0',
+      bindAddress: '::',
       env: { CONTROL_ACCESS: 'local' },
     });
     const outside = await ask('/health/ready', 'GET');

@@ -1,6 +1,7 @@
 import { runProcess } from '../runtime/run-process.ts';
 import { collectBuffers } from './collect-buffers.ts';
 import { readConfig, SIDECAR_FIELDS } from './config.ts';
+import { pinLocalhost } from './localhost.ts';
 import { memoryLimit } from './proxy/memory-limit.ts';
 import { renderPolicy } from './render-policy.ts';
 import { startSidecar } from './start-sidecar.ts';
@@ -13,6 +14,7 @@ if (command === undefined)
     readConfig,
     start: (config, logger) => {
       collectBuffers(memoryLimit());
+      pinLocalhost();
       return startSidecar({ config, logger, env: process.env });
     },
   });

@@ -20,6 +20,8 @@ let agent: Server;
 /** What the agent does with a request. */
 let play: RequestListener;
 let child: ChildProcess | null = null;
+/** Further servers of one test. */
+const others: Server[] = [];
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'sidecar-process-'));
   agent = createServer((request, response) => play(request, response));
@@ -39,6 +41,10 @@ afterEach(async () => {
     await once(child, 'exit');
   }
   child = null;
+  for (const other of others.splice(0)) {
+    other.closeAllConnections();
+    other.close();
+  }
 });
 
 interface Run {
@@ -202,22 +208,80 @@ describe('a manifest that cannot be used ends the process with exit code 1', () 
   });
 });
 
-test('a port that is taken ends the process with exit code 1', async () => {
-  const manifest = join(folder, 'agent.yaml');
-  await writeFile(manifest, manifestText());
-  const { port } = agent.address() as AddressInfo;
-  for (const taken of ['PROXY_PORT', 'CONTROL_PLANE_PORT']) {
-    const free = taken === 'PROXY_PORT' ? 'CONTROL_PLANE_PORT' : 'PROXY_PORT';
-    const started = run({
-      MANIFEST_PATH: manifest,
-      BIND_ADDRESS: '127.0.0.1',
-      UPSTREAM_URL: 'http://127.0.0.1:1',
-      [taken]: String(port),
-      [free]: String((await freePorts(1))[0]),
-    });
-    expect(await started.exit()).toBe(1);
-    expect(started.output()).toContain('EADDRINUSE');
-  }
+/** The other process of the pod listens in IPv4 or IPv6, on every address or on loopback, on either port. */
+const LISTENERS = [
+  ['IPv4', '0.0.0.0', 'PROXY_PORT'],
+  ['IPv4', '127.0.0.1', 'CONTROL_PLANE_PORT'],
+  ['IPv6', '::', 'PROXY_PORT'],
+  ['IPv6', '::1', 'CONTROL_PLANE_PORT'],
+] as const;
+
+describe('another process on a port of the sidecar', () => {
+  const listenOn = async (host: string, port: number): Promise<Server> => {
+    const server = createServer((_request, response) => void response.end('not the sidecar'));
+    others.push(server);
+    server.listen({ port, host, ipv6Only: host.includes(':') });
+    await once(server, 'listening');
+    return server;
+  };
+  const environment = async (ports: Record<string, string>): Promise<Record<string, string>> => {
+    const manifest = join(folder, 'agent.yaml');
+    await writeFile(manifest, manifestText());
+    const { port } = agent.address() as AddressInfo;
+    return { MANIFEST_PATH: manifest, UPSTREAM_URL: `http://127.0.0.1:${port}`, ...ports };
+  };
+  const ownPorts = async (): Promise<Record<'PROXY_PORT' | 'CONTROL_PLANE_PORT', string>> => {
+    const [proxy, control] = await freePorts(2);
+    return { PROXY_PORT: String(proxy), CONTROL_PLANE_PORT: String(control) };
+  };
+
+  test.each(LISTENERS)(
+    'in %s (%s, %s) before the sidecar ends it with the exit code of a taken port',
+    async (_family, host, variable) => {
+      const ports = await ownPorts();
+      await listenOn(host, Number(ports[variable]));
+      const started = run(await environment(ports));
+      expect(await started.exit()).toBe(98);
+      expect(started.output()).toContain(`EADDRINUSE: address already in use :::${ports[variable]}`);
+    },
+  );
+
+  test('after the sidecar gets none of them, and the sidecar answers in IPv4 and IPv6', async () => {
+    const ports = await ownPorts();
+    const started = run(await environment(ports));
+    await until(() => started.output().includes('"listens"'), 'the start');
+    for (const [, host, variable] of LISTENERS) {
+      await expect(listenOn(host, Number(ports[variable]))).rejects.toThrow('EADDRINUSE');
+      const loopback = host.includes(':') ? '[::1]' : '127.0.0.1';
+      const path = variable === 'PROXY_PORT' ? '/x' : '/readyz';
+      const answer = await (await fetch(`http://${loopback}:${ports[variable]}${path}`)).text();
+      expect(answer).toContain(variable === 'PROXY_PORT' ? 'ok' : '"status":"ok"');
+    }
+  });
+});
+
+test.each(['127.0.0.1', '::1'])('localhost is an agent that listens on %s alone', async (host) => {
+  const lonely = createServer((request, response) => void request.pipe(response));
+  others.push(lonely);
+  lonely.on('upgrade', (_request, socket) =>
+    socket.end('HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nframe'),
+  );
+  lonely.listen({ port: 0, host, ipv6Only: true });
+  await once(lonely, 'listening');
+  const { port } = lonely.address() as AddressInfo;
+  const { proxy } = await startGood(undefined, { UPSTREAM_URL: `http://localhost:${port}` });
+  const sized = await fetch(proxy, { method: 'POST', body: 'sized' });
+  const chunked = await fetch(proxy, {
+    method: 'POST',
+    body: ReadableStream.from([Buffer.from('chunked')]),
+    duplex: 'half',
+  });
+  expect([await sized.text(), await chunked.text()]).toEqual(['sized', 'chunked']);
+  const frames = speak(
+    proxy,
+    'GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n',
+  );
+  await until(() => frames.text().endsWith('frame'), 'the frame');
 });
 
 test('a manifest cannot make the sidecar ask its own ports, nor link-local addresses', async () => {

@@ -30,6 +30,11 @@ export async function startSidecar(
   warnOfNoEffect(config, logger);
   const heartbeats = config.PLATFORM_URL === null ? null : new Heartbeats(context, config.PLATFORM_URL);
   const agentAt = { url: config.UPSTREAM_URL, timeoutMs: config.UPSTREAM_TIMEOUT_MS };
+  const abandon = async (error: unknown): Promise<never> => {
+    context.stopping.abort();
+    await context.engine.close();
+    throw error;
+  };
   const proxy = await startProxyServer(
     {
       upstream: createUpstream(agentAt),
@@ -42,17 +47,15 @@ export async function startSidecar(
       isDraining: () => context.isDraining || clock.monotonicMs() < context.connectionsEndUntilMs,
     },
     { host: config.BIND_ADDRESS, port: config.PROXY_PORT, agent: agentAt },
-  );
+  ).catch(abandon);
   const control = await listen({
     handler: createSidecarApp(context, () => heartbeats?.failures ?? 0),
     host: config.BIND_ADDRESS,
     port: config.CONTROL_PLANE_PORT,
     clock,
   }).catch(async (error: unknown) => {
-    context.stopping.abort();
     await proxy.close(0);
-    await context.engine.close();
-    throw error;
+    return abandon(error);
   });
   context.engine.start();
   heartbeats?.start();

@@ -89,10 +89,17 @@ export const AGENT_RULES: readonly CheckRule<InstalledFacts>[] = [
     when: 'an agent that reported no longer does',
     mend: 'Look at its pods, and at the log of their sidecars: the control plane may be out of their reach.',
   }),
+  condition('agent-port-taken', {
+    severity: 'error',
+    type: 'Routed',
+    is: (status, reason) => status === 'False' && reason === 'PortTaken',
+    when: 'another process of a pod has port 4000 or 4001, so that the sidecar cannot start: condition `Routed`',
+    mend: 'Let that process listen on another port, and restart the workload.',
+  }),
   condition('agent-bypassed', {
     severity: 'warning',
     type: 'Routed',
-    is: (status) => status === 'False',
+    is: (status, reason) => status === 'False' && reason !== 'PortTaken',
     when: "a Service sends traffic to the agent's own port, past the sidecar: condition `Routed`",
     mend: "Let the Service target the agent's port by its name, or port 4000.",
   }),

@@ -396,6 +396,15 @@ const FOUND: [what: string, seen: Seen, code: string, words: string, hint: strin
     'describe',
   ],
   [
+    'a process on a port of the sidecar',
+    installed({
+      observations: known([observation('Routed', 'False', 'PortTaken', 'the sidecar of pod x-1')]),
+    }),
+    'agent-port-taken',
+    'the sidecar of pod x-1',
+    'describe',
+  ],
+  [
     'two workloads of one name',
     installed({
       observations: known([observation('Conflict', 'True', 'NameClaimedTwice', 'claimed twice')]),

@@ -137,7 +137,8 @@ function identityVolume({ ca }: InjectionSettings): Volume {
 
 function environment(plan: InjectionPlan, agent: Container, settings: InjectionSettings): EnvVariable[] {
   return [
-    { name: 'UPSTREAM_URL', value: `http://127.0.0.1:${plan.agentPort}` },
+    // Both loopback addresses: some servers that listen on `::` accept IPv6 alone.
+    { name: 'UPSTREAM_URL', value: `http://localhost:${plan.agentPort}` },
     SAME_VARIABLES.manifest,
     ...engineEnvironment(settings),
     { name: 'POLICY_PROXY_MODE', value: plan.mode },

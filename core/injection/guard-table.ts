@@ -37,7 +37,7 @@ export interface GuardTable {
  * `controlPlane` the URL of its control plane.
  */
 const PATTERNS: Readonly<Record<string, string>> = {
-  UPSTREAM_URL: '^http://127[.]0[.]0[.]1:[1-9][0-9]{0,4}$',
+  UPSTREAM_URL: '^http://(localhost|127[.]0[.]0[.]1):[1-9][0-9]{0,4}$',
   MANIFEST_PATH: '^/manifest/agent[.]yaml$',
   POLICY_ENGINE: '^{engine}$',
   POLICY_URL: '^http://127[.]0[.]0[.]1:8181$',

@@ -42,3 +42,6 @@ export const isDnsLabel = (text: string): boolean => LABEL.test(text);
 
 /** RFC 1123 subdomain, 1..253: what a ConfigMap may be called. */
 export const isDnsSubdomain = (text: string): boolean => text.length <= 253 && SUBDOMAIN.test(text);
+
+/** How a process of the product ends whose port another process has. The operator recognises a sidecar by it. */
+export const PORT_TAKEN_EXIT_CODE = 98;

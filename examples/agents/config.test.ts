@@ -9,7 +9,7 @@ test('the configuration of an example agent has defaults', () => {
       LOG_FORMAT: null,
       AGENT_PROFILE: 'compliant',
       AGENT_FAULTS: null,
-      HOST: '0.0.0.0',
+      HOST: '::',
       PORT: 8000,
       MANIFEST_PATH: null,
       AGENT_NAME: null,

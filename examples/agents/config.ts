@@ -31,7 +31,7 @@ const FIELDS = {
   ...LOG_FIELDS,
   AGENT_PROFILE: profile,
   AGENT_FAULTS: faults,
-  HOST: text('0.0.0.0'),
+  HOST: text('::'),
   PORT: port(8000),
   /** Default: the profile's own agent.yaml beside this program. */
   MANIFEST_PATH: optionalText,

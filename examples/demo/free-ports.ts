@@ -26,6 +26,7 @@ function isFree(port: number): Promise<boolean> {
   const server = createServer();
   return new Promise((resolve) => {
     server.once('error', () => resolve(false));
-    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
+    // Every address, as the product's processes listen.
+    server.listen(port, () => server.close(() => resolve(true)));
   });
 }

@@ -2,6 +2,7 @@ import { optsIn } from '../../core/injection/drift.ts';
 import { CA_ANNOTATION, SIDECAR_CONTAINER } from '../../core/injection/names.ts';
 import { sameJson } from '../../kube/merge-patch.ts';
 import type { Container, Pod, PodContainers } from '../../kube/types.ts';
+import { keepSidecarStatuses } from './sidecar-state.ts';
 
 /** On pods that are static pods of a node, as the kubelet shows them. */
 export const MIRROR_ANNOTATION = 'kubernetes.io/config.mirror';
@@ -44,14 +45,15 @@ function keepMetadata(metadata: Pod['metadata']): Pod['metadata'] {
 }
 
 /** What the cache keeps of a pod with the agent label. */
-export function keepPod({ metadata, spec, status }: Pod): Pod {
+export function keepPod(pod: Pod): Pod {
+  const { metadata, spec, status } = pod;
   return {
     metadata: keepMetadata(metadata),
     spec: {
       containers: (spec?.containers ?? []).map(keepContainer),
       initContainers: (spec?.initContainers ?? []).map(keepContainer),
     },
-    status: given({ phase: status?.phase }),
+    status: given({ phase: status?.phase, initContainerStatuses: keepSidecarStatuses(pod) }),
   };
 }
 

@@ -335,6 +335,30 @@ describe('Events about an observation', () => {
       expect(note).toMatchObject({ regarding: { kind: 'Deployment', uid: 'o' }, occurrence: 'u/7' });
   });
 
+  const routed = (reason: string | null): AgentObservation => {
+    const made = injected('True');
+    const told = { message: 'port 4000', lastTransitionTime: '2026-11-21T00:00:00Z' };
+    const conditions: Condition[] =
+      reason === null ? [] : [{ type: 'Routed', status: 'False', reason, ...told }];
+    return { ...made, status: { phase: 'Pending', conditions } };
+  };
+  test.each<[string | null, string, string[]]>([
+    [null, 'PortTaken', ['AgentObservation', 'Deployment']],
+    ['ServiceBypassesSidecar', 'PortTaken', ['AgentObservation', 'Deployment']],
+    ['PortTaken', 'PortTaken', []],
+    ['PortTaken', 'ServiceBypassesSidecar', []],
+  ])('warn of a port of the sidecar that is taken: %s, then %s', (from, to, expected) => {
+    const notes = notesOf(routed(from), routed(to));
+    expect(notes.map(({ regarding }) => regarding.kind)).toEqual(expected);
+    for (const note of notes)
+      expect(note).toMatchObject({
+        type: 'Warning',
+        reason: 'PortTaken',
+        note: 'port 4000',
+        occurrence: 'u/7',
+      });
+  });
+
   test('leave the first verdict to who makes the observation', () => {
     expect(notesOf({ ...injected('True'), status: { phase: 'Pending' } }, injected('False'))).toEqual([]);
   });

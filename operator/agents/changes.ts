@@ -1,5 +1,6 @@
 import type { AgentObservation, Condition, Phase } from '../../core/observation/observation.ts';
 import type { EventNote } from '../../kube/events.ts';
+import { PORT_TAKEN } from './routing.ts';
 
 /** What is worth an Event in the step from one state of an observation to the next; every replica sees the same step. */
 export function notesOf(before: AgentObservation, after: AgentObservation): EventNote[] {
@@ -7,7 +8,7 @@ export function notesOf(before: AgentObservation, after: AgentObservation): Even
     .filter((note) => note !== null)
     .flatMap((note) => [note, ...ownerNotes(after, { ...note, reason: `Agent${note.reason}` })]);
   const occurrence = `${after.metadata.uid}/${after.metadata.resourceVersion}`;
-  return [...ofBoth, ...injectionNotes(before, after)].map((note) => ({
+  return [...ofBoth, ...injectionNotes(before, after), ...portNotes(before, after)].map((note) => ({
     ...note,
     occurrence,
     series: note.note,
@@ -35,6 +36,16 @@ function injectionNotes(before: AgentObservation, after: AgentObservation): Even
   );
   if (from === undefined || to === undefined || from.status === to.status) return [];
   return ownerNotes(after, injectionNote(to, after.metadata.name));
+}
+
+/** A process of the pod has a port of the sidecar; also where that is the first verdict. */
+function portNotes(before: AgentObservation, after: AgentObservation): EventNote[] {
+  const [from, to] = [before, after].map(({ status }) =>
+    status?.conditions?.find((condition) => condition.type === 'Routed'),
+  );
+  if (to?.reason !== PORT_TAKEN || from?.reason === PORT_TAKEN) return [];
+  const note = { type: 'Warning', action: 'Route', reason: PORT_TAKEN, note: to.message } as const;
+  return [{ ...note, regarding: regarding(after) }, ...ownerNotes(after, note)];
 }
 
 /** The same for the workload that the observation belongs to, where people look first; none for an agent elsewhere. */

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Pod, Service } from '../../kube/types.ts';
 import { verdictOf } from '../../core/observation/verdict.ts';
+import { keepPod } from './agent-pods.ts';
 import { ROUTED } from './routing.ts';
 
 const INJECTED = {
@@ -35,6 +36,11 @@ const pod: Pod = {
     ],
   },
 };
+
+const ended = (state: object, lastState: object): NonNullable<Pod['status']> => ({
+  phase: 'Running',
+  initContainerStatuses: [{ name: 'platform-sidecar', state, lastState }],
+});
 
 const service = (name: string, spec: Service['spec'], namespace = 'n'): Service => ({
   metadata: { name, namespace },
@@ -100,6 +106,39 @@ describe('Routed', () => {
     );
     expect(routed([pod, pod], [through('b'), through('a')]).message).toBe(
       'through the sidecar: Service a, Service b',
+    );
+  });
+
+  test.each<[string, NonNullable<Pod['status']>, string]>([
+    ['runs', { phase: 'Running' }, 'True ThroughSidecar'],
+    ['ended because its port was taken', ended({}, { terminated: { exitCode: 98 } }), 'False PortTaken'],
+    ['ends so now', ended({ terminated: { exitCode: 98 } }, {}), 'False PortTaken'],
+    // A hostile listener on 4001 answers the kubelet's probes.
+    ['ended so and seems ready', ended({ running: {} }, { terminated: { exitCode: 98 } }), 'False PortTaken'],
+    ['failed and waits to start again', ended({}, { terminated: { exitCode: 137 } }), 'Unknown SidecarDown'],
+    ['has just failed', ended({ terminated: { exitCode: 1 } }, {}), 'Unknown SidecarDown'],
+    ['failed and runs again', ended({ running: {} }, { terminated: { exitCode: 1 } }), 'True ThroughSidecar'],
+    ['has not started yet', ended({}, {}), 'True ThroughSidecar'],
+    ['has done its work', ended({ terminated: { exitCode: 0 } }, {}), 'True ThroughSidecar'],
+  ])('with a sidecar that %s', (_, status, expected) => {
+    const through = service('front', { ports: [{ port: 80, targetPort: 'http' }] });
+    for (const seen of [{ ...pod, status }, keepPod({ ...pod, status })] as Pod[]) {
+      const verdict = routed([pod, seen], [through]);
+      expect(`${verdict.status} ${verdict.reason}`).toBe(expected);
+    }
+  });
+
+  test('names the pod whose port is taken, also where a Service goes past', () => {
+    const taken = { ...pod, status: ended({}, { terminated: { exitCode: 98 } }) };
+    expect(routed([taken, taken], [service('front', { ports: [{ port: 8000 }] })]).message).toBe(
+      'the sidecar of pod x-1 and 1 more could not listen on port 4000 or 4001: another process of the pod has the port; let it listen elsewhere, and restart the workload',
+    );
+  });
+
+  test('does not take a process on port 4000 of a pod without the sidecar for the sidecar', () => {
+    const bare = { ...pod, spec: { containers: pod.spec?.containers ?? [] } };
+    expect(routed([bare], [service('front', { ports: [{ port: 80, targetPort: 4000 }] })]).reason).toBe(
+      'ServiceBypassesSidecar',
     );
   });
 

@@ -1,8 +1,9 @@
 import { parseInjected } from '../../core/injection/injected.ts';
-import { PROXY_PORT } from '../../core/injection/names.ts';
+import { CONTROL_PORT, PROXY_PORT } from '../../core/injection/names.ts';
 import { always, type ConditionTable } from '../../core/observation/verdict.ts';
 import type { Pod, Service, ServicePort } from '../../kube/types.ts';
-import { containersOf } from './agent-pods.ts';
+import { containersOf, hasSidecar } from './agent-pods.ts';
+import { isPortTaken, isSidecarDown } from './sidecar-state.ts';
 
 /** Where a Service sends what it gets for the agent's pods. */
 interface Ways {
@@ -16,6 +17,9 @@ interface Seen {
   services: readonly Service[];
 }
 
+/** The reason that has an Event of its own. */
+export const PORT_TAKEN = 'PortTaken';
+
 /** Do the Services that select the agent's pods send their traffic through the sidecar? */
 export const ROUTED: ConditionTable<Seen> = {
   type: 'Routed',
@@ -23,11 +27,27 @@ export const ROUTED: ConditionTable<Seen> = {
   rows: [
     {
       status: 'False',
+      reason: PORT_TAKEN,
+      when: 'the sidecar of a live pod ended because another process of the pod had one of its ports; until the pod is replaced',
+      holds: ({ pods }) => pods.some(isPortTaken),
+      message: ({ pods }) =>
+        `the sidecar of ${namesOf(pods.filter(isPortTaken))} could not listen on port ${PROXY_PORT} or ${CONTROL_PORT}: another process of the pod has the port; let it listen elsewhere, and restart the workload`,
+    },
+    {
+      status: 'False',
       reason: 'ServiceBypassesSidecar',
       when: "a Service targets the agent's own port; the message names each",
       holds: (seen) => waysOf(seen).past.length > 0,
       message: (seen) =>
         `${waysOf(seen).past.join('; ')}: past the sidecar; target the agent's port by its name, or ${PROXY_PORT}`,
+    },
+    {
+      status: 'Unknown',
+      reason: 'SidecarDown',
+      when: 'the sidecar of a live pod has failed and does not run: what answers on its ports now is not known',
+      holds: ({ pods }) => pods.some(isSidecarDown),
+      message: ({ pods }) =>
+        `the sidecar of ${namesOf(pods.filter(isSidecarDown))} has failed and does not run; see its log`,
     },
     {
       status: 'True',
@@ -45,6 +65,12 @@ export const ROUTED: ConditionTable<Seen> = {
     },
   ],
 };
+
+/** The first by name, and how many others there are. */
+function namesOf(pods: readonly Pod[]): string {
+  const [first = '', ...others] = pods.map(({ metadata }) => metadata.name).sort();
+  return others.length === 0 ? `pod ${first}` : `pod ${first} and ${others.length} more`;
+}
 
 function waysOf({ pods, services }: Seen): Ways {
   const ways: Ways = { past: [], through: [] };
@@ -77,7 +103,14 @@ function targetsOf(service: Service, pod: Pod): Target[] {
   const agentPort = parseInjected({ annotations: pod.metadata.annotations ?? {} })?.agent.port;
   return (service.spec?.ports ?? []).map((port) => {
     const number = numberOf(port, pod);
-    const goes = number === PROXY_PORT ? 'through' : number === agentPort ? 'past' : 'elsewhere';
+    const goes =
+      number === PROXY_PORT
+        ? hasSidecar(pod.spec)
+          ? 'through'
+          : 'past'
+        : number === agentPort
+          ? 'past'
+          : 'elsewhere';
     return { goes, port: port.port, target: port.targetPort ?? port.port };
   });
 }

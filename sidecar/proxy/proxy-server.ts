@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { endOf } from '../../runtime/http-listener.ts';
+import { bind, endOf } from '../../runtime/http-listener.ts';
 import { isLingering, lingerAtEnd } from './connection-end.ts';
 import { Exchange, type ProxyContext } from './exchange.ts';
 import { frame, lineOf } from './framing.ts';
@@ -56,15 +56,8 @@ export async function startProxyServer(
   const pipelineOf = createPipelines(context.load);
   takeRequests(server, pipelineOf, context);
   takeSockets(server, pipelineOf, upgrader);
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(options.port, options.host, () => {
-      server.off('error', reject);
-      resolve();
-    });
-  });
   return {
-    port: (server.address() as AddressInfo).port,
+    port: await bind(server, options),
     close: async (graceMs) => {
       await end(graceMs);
       await context.upstream.close();
