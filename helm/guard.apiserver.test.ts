@@ -508,6 +508,7 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
     memoryLimit: '16Gi',
     image: 'registry:5000/a/b_c@sha256:0',
     logLevel: 'debug',
+    compliantGrade: 'F',
   };
   test.each(Object.entries(ANNOTATIONS))('says of %s what the injector says', async (key, row) => {
     const bad = BAD.filter((value) => !row.read(value).ok);
@@ -673,7 +674,14 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
       const values = ['policy.engine=opa', 'policy.opa.image=registry:5000/opa:1', 'policy.mode=enforce'];
       const old = opted({ initContainers: [sidecar()] });
       const isInForce = ({ stderr }: { stderr: string }) => stderr.includes(NOT_THE_ENGINE);
-      await guard('deny', isInForce, old, ...values, 'policy.minimumMode=enforce');
+      await guard(
+        'deny',
+        isInForce,
+        old,
+        ...values,
+        'policy.minimumMode=enforce',
+        'policy.minimumCompliantGrade=C',
+      );
     });
 
     test.each<[string, object]>([
@@ -740,6 +748,11 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
         }),
         OTHERWISE,
       ],
+      [
+        'has a grade below the floor',
+        opted({}, { 'platform.io/compliant-grade': 'D' }),
+        'annotation platform.io/compliant-grade: "D" is not one of "A", "B", "C"',
+      ],
       ...[8181, 8282].flatMap((containerPort): [string, object, string][] => [
         [
           `listens on ${containerPort}`,
@@ -756,6 +769,37 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
       const { code, stderr } = await create(object);
       expect(code).toBe(1);
       expect(stderr).toContain(words);
+    });
+
+    test('keeps the bar of compliance of an observation on or above the floor', async () => {
+      const crd = join(import.meta.dirname, '../crds/agentobservations.yaml');
+      expect(await kubectl(['apply', '-f', crd])).toMatchObject({ code: 0 });
+      await kubectl(['wait', '--for=condition=Established', 'crd/agentobservations.platform.io']);
+      const observation = (grade: string | null, name = 'bar') => ({
+        apiVersion: 'platform.io/v1',
+        kind: 'AgentObservation',
+        metadata: { name, annotations: grade === null ? {} : { 'platform.io/compliant-grade': grade } },
+        spec: { source: 'remote' },
+      });
+      const dryRun = async (grade: string) =>
+        (await kubectl(['create', '-n', 'team', '--dry-run=server', '-f', '-'], observation(grade, 'new')))
+          .stderr;
+      // It is a policy of its own, and of a resource that is new.
+      for (const end = performance.now() + 120_000; (await dryRun('D')) === '';) {
+        if (performance.now() > end) throw new Error('the guard of observations is not in force');
+        await delay(200);
+      }
+      const words =
+        'AgentObservation new: annotation platform.io/compliant-grade: "E" is not one of "A", "B", "C"';
+      expect(await dryRun('E')).toContain(words);
+      expect(await dryRun('C')).toBe('');
+      expect(await kubectl(['create', '-n', 'team', '-f', '-'], observation('A'))).toMatchObject({ code: 0 });
+      const barOf = async (grade: string | null) => {
+        const patch = { metadata: { annotations: { 'platform.io/compliant-grade': grade } } };
+        const args = ['patch', '-n', 'team', 'ao', 'bar', '--type=merge', '-p', JSON.stringify(patch)];
+        return (await kubectl(args)).code;
+      };
+      expect([await barOf('D'), await barOf('B'), await barOf(null)]).toEqual([1, 0, 0]);
     });
 
     test('lets nobody put another image in the place of an engine that runs', async () => {

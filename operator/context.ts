@@ -89,6 +89,7 @@ export function createContext(parts: ContextParts): OperatorContext {
     allPods: () => [...pods.list(), ...unlabelledPods.list()],
     allObservations,
     installed: installedOf(parts.config, parts.namespace),
+    minimumCompliantGrade: parts.config.POLICY_MINIMUM_COMPLIANT_GRADE,
     excludedNamespaces,
     observe,
   });

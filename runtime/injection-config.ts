@@ -68,6 +68,7 @@ export const INJECTION_FIELDS = {
   OPA_MEMORY_LIMIT: like(ANNOTATIONS.memoryLimit, '192Mi'),
   POLICY_MODE: like(ANNOTATIONS.mode, 'track'),
   POLICY_MINIMUM_MODE: like(ANNOTATIONS.mode, 'off'),
+  POLICY_MINIMUM_COMPLIANT_GRADE: like(ANNOTATIONS.compliantGrade, 'F'),
 } as const;
 
 export const INJECTION_SUMMARIES: Summaries<typeof INJECTION_FIELDS> = {
@@ -93,6 +94,8 @@ export const INJECTION_SUMMARIES: Summaries<typeof INJECTION_FIELDS> = {
   OPA_MEMORY_LIMIT: "The engine's memory limit; its Go runtime collects from four fifths of it.",
   POLICY_MODE: 'The mode of pods that say none.',
   POLICY_MINIMUM_MODE: "No pod's mode may be under this: off < track < enforce. POLICY_MODE neither.",
+  POLICY_MINIMUM_COMPLIANT_GRADE:
+    'The lowest grade that the annotation `platform.io/compliant-grade` may name. A stricter one than B also holds where there is no annotation.',
 };
 
 export type InjectionConfig = {
@@ -160,6 +163,7 @@ export function injectionSettings(config: InjectionConfig, namespace: string): O
     engine: engineOf(config),
     mode: config.POLICY_MODE,
     minimumMode: config.POLICY_MINIMUM_MODE,
+    minimumCompliantGrade: config.POLICY_MINIMUM_COMPLIANT_GRADE,
     heartbeatSeconds: config.HEARTBEAT_SECONDS,
     controlPlaneUrl: `https://${config.CONTROL_PLANE_SERVICE}.${namespace}.svc:${config.CONTROL_PLANE_PORT}`,
     proofWrites: config.PROOF_WRITES,

@@ -49,6 +49,7 @@ export const CHART_OPTIONS = {
       opa: { image: `openpolicyagent/opa@${DIGEST}` },
       mode: 'enforce',
       minimumMode: 'track',
+      minimumCompliantGrade: 'B',
     },
     remote: {
       controlPlane: { url: 'https://fleet.example.com', existingSecret: 'outside', caKey: 'ca.crt' },

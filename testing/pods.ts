@@ -14,6 +14,7 @@ export function injectionSettings(overrides: Partial<InjectionSettings> = {}): I
     mode: 'track',
     engine: 'builtin',
     minimumMode: 'off',
+    minimumCompliantGrade: 'F',
     heartbeatSeconds: 30,
     controlPlaneUrl: 'https://agent-compliance-control-plane.platform-system.svc:8080',
     proofWrites: 'local',

@@ -56,6 +56,7 @@ function valuesOf(settings: Partial<InjectionSettings>): string[] | null {
     const path = {
       mode: 'policy.mode',
       minimumMode: 'policy.minimumMode',
+      minimumCompliantGrade: 'policy.minimumCompliantGrade',
       allowedImages: 'sidecar.allowedImages',
     };
     const known = Object.entries(path).find(([setting]) => setting === name)?.[1];

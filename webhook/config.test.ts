@@ -40,6 +40,7 @@ test('the sidecar image is all that has no default', () => {
       OPA_MEMORY_LIMIT: '192Mi',
       POLICY_MODE: 'track',
       POLICY_MINIMUM_MODE: 'off',
+      POLICY_MINIMUM_COMPLIANT_GRADE: 'F',
       KUBECONFIG: null,
     },
   });
@@ -78,6 +79,7 @@ test.each([
   ['OPA_MEMORY_LIMIT', '1Mi'],
   ['POLICY_MODE', 'block'],
   ['POLICY_MINIMUM_MODE', 'none'],
+  ['POLICY_MINIMUM_COMPLIANT_GRADE', 'E'],
   ['LOG_LEVEL', 'loud'],
 ])('%s=%s stops the start and is named', (name, value) => {
   const result = readConfig({ ...IMAGE, [name]: value });

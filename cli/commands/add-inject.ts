@@ -154,6 +154,7 @@ function settingsOf(flags: InjectFlags, command: Command, { cwd }: CliContext): 
         : { image: flags.opaImage, resources: ENGINE_RESOURCES },
     mode: flags.mode,
     minimumMode: 'off' as const,
+    minimumCompliantGrade: 'F' as const,
     heartbeatSeconds: flags.heartbeatSeconds,
     controlPlaneUrl: flags.platformUrl?.href.replace(/\/$/, '') ?? null,
     proofWrites: 'local' as const,

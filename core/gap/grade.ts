@@ -8,6 +8,9 @@ const BARS: readonly (readonly [Grade, number])[] = [
   ['D', 45],
 ];
 
+/** The lowest grade that counts as compliant where nothing else is set. */
+export const DEFAULT_COMPLIANT_GRADE: Grade = 'B';
+
 /** The grade of a score 0..100. */
 export function gradeOf(score: number): Grade {
   return BARS.find(([, bar]) => score >= bar)?.[0] ?? 'F';

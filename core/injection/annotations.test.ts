@@ -15,6 +15,7 @@ test.each<[Key, string[], string[]]>([
   ['memoryRequest', ['96Mi', '1Gi', '16Gi', '200M'], ['', '95Mi', '17Gi', '192', '192mb']],
   ['memoryLimit', ['96Mi'], ['1Mi']],
   ['image', ['a:1', 'r.example:5000/x/y@sha256:ab'], ['', 'a b', 'a\n', 'a,b']],
+  ['compliantGrade', ['A', 'B', 'C', 'D', 'F'], ['', 'a', 'E', 'AA', '0', ' A']],
   ['logLevel', ['error', 'warn', 'info', 'debug'], ['', 'trace']],
 ])('%s takes %j and refuses %j', (key, good, bad) => {
   const { name } = ANNOTATIONS[key];

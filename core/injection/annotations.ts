@@ -1,3 +1,4 @@
+import type { Grade } from '../gap/gap.ts';
 import { POLICY_MODES, type PolicyMode } from '../heartbeat/heartbeat.ts';
 import { isDnsLabel, isDnsSubdomain } from './names.ts';
 import { parseQuantity } from './quantity.ts';
@@ -35,6 +36,7 @@ function matching(
 }
 
 const MEBIBYTE = 2 ** 20;
+const GRADES: readonly Grade[] = ['A', 'B', 'C', 'D', 'F'];
 const LOG_LEVELS: readonly LogLevel[] = ['error', 'warn', 'info', 'debug'];
 
 const cpu = matching('a CPU quantity from 1m to 64, such as 250m', (raw) => {
@@ -116,6 +118,12 @@ export const ANNOTATIONS = {
     summary: 'How much the sidecar logs.',
     default: 'the chart value `sidecar.logLevel`',
     ...oneOf(LOG_LEVELS),
+  }),
+  compliantGrade: row<Grade>('compliant-grade', {
+    summary:
+      'The lowest grade that counts as compliant, in the condition `Compliant`; of several pods the strictest counts. Not below the chart value `policy.minimumCompliantGrade`.',
+    default: '`"B"`, or that chart value where it is stricter',
+    ...oneOf(GRADES),
   }),
 } as const;
 

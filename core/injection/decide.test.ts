@@ -156,6 +156,19 @@ const TRUTH_TABLE: [string, Pod, Outcome, Partial<InjectionSettings>?][] = [
     ['inject'],
     { minimumMode: 'track' },
   ],
+  [
+    'a grade under the floor',
+    said({ 'platform.io/compliant-grade': 'D' }),
+    ['refuse', 'grade-below-minimum'],
+    { minimumCompliantGrade: 'C' },
+  ],
+  [
+    'a grade on the floor',
+    said({ 'platform.io/compliant-grade': 'C' }),
+    ['inject'],
+    { minimumCompliantGrade: 'C' },
+  ],
+  ['a grade that is none', said({ 'platform.io/compliant-grade': 'E' }), ['refuse', 'annotation-invalid']],
   ['an image of nobody', said({ 'platform.io/sidecar-image': 'evil:1' }), ['refuse', 'image-not-allowed']],
   [
     'an image of the allow-list',

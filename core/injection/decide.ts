@@ -101,7 +101,6 @@ const KNOWN_ANNOTATIONS: ReadonlySet<string> = new Set([
   INJECTED_ANNOTATION,
   CA_ANNOTATION,
   'platform.io/retry',
-  'platform.io/compliant-grade',
 ]);
 
 /** A client is shown 4 KiB of warnings at most, whoever they come from. */

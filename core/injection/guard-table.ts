@@ -96,6 +96,7 @@ function presentInjection(): Injection {
     engine: { image: 'opa:1', resources },
     mode: 'track',
     minimumMode: 'off',
+    minimumCompliantGrade: 'F',
     heartbeatSeconds: 30,
     proofWrites: 'control-plane',
     controlPlaneUrl: 'https://control-plane.example',

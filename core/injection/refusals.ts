@@ -31,6 +31,8 @@ export const REFUSAL_SUMMARIES = {
     'the agent, or any container, is on a port of the sidecar (4000, 4001) or of the policy engine beside it (8181, 8282 with `policy.engine: opa`)',
   'port-name-shared': "another container has the port name of the agent's port",
   'mode-below-minimum': '`platform.io/policy-proxy-mode` is under the chart value `policy.minimumMode`',
+  'grade-below-minimum':
+    '`platform.io/compliant-grade` is below the chart value `policy.minimumCompliantGrade`',
   'image-not-allowed': '`platform.io/sidecar-image` is not one of the chart value `sidecar.allowedImages`',
   'request-over-limit': 'a request of the sidecar is over its limit: it is never cut in silence',
 } as const;
@@ -160,6 +162,15 @@ export const RULES: readonly Rule[] = [
       ? refusal(
           'mode-below-minimum',
           `annotation ${ANNOTATIONS.mode.name}: "${values.mode}" is below this cluster's minimum "${settings.minimumMode}"`,
+        )
+      : null,
+
+  // Grades are letters from A to F: a later one is worse.
+  ({ values, settings }) =>
+    values.compliantGrade !== undefined && values.compliantGrade > settings.minimumCompliantGrade
+      ? refusal(
+          'grade-below-minimum',
+          `annotation ${ANNOTATIONS.compliantGrade.name}: "${values.compliantGrade}" is below this cluster's minimum "${settings.minimumCompliantGrade}"`,
         )
       : null,
 

@@ -1,3 +1,4 @@
+import type { Grade } from '../gap/gap.ts';
 import type { PolicyMode } from '../heartbeat/heartbeat.ts';
 import type { ProofWrites } from '../proof/proof.ts';
 
@@ -30,6 +31,8 @@ export interface InjectionSettings {
   mode: PolicyMode;
   /** The floor under which no annotation can bring the mode. */
   minimumMode: PolicyMode;
+  /** The lowest grade that the annotation `platform.io/compliant-grade` may name. */
+  minimumCompliantGrade: Grade;
   heartbeatSeconds: number;
   /** null: sidecars send no heartbeats. */
   controlPlaneUrl: string | null;

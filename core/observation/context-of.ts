@@ -1,12 +1,10 @@
-import type { Grade } from '../gap/gap.ts';
+import { ANNOTATIONS } from '../injection/annotations.ts';
 import type { Activity } from './activity.ts';
 import type { AgentObservation } from './observation.ts';
 import type { ObservationContext } from './status-of.ts';
 
 /** On the AgentObservation: the lowest grade that counts as compliant. */
-export const COMPLIANT_GRADE_ANNOTATION = 'platform.io/compliant-grade';
-
-const GRADES: readonly Grade[] = ['A', 'B', 'C', 'D', 'F'];
+export const COMPLIANT_GRADE_ANNOTATION = ANNOTATIONS.compliantGrade.name;
 
 /**
  * What the object itself says about how its status is to be computed; every writer must use it, or two would write
@@ -18,11 +16,11 @@ export function contextOf(
   activity?: Activity,
 ): ObservationContext {
   const { annotations, generation } = observation.metadata;
-  const grade = GRADES.find((each) => each === annotations?.[COMPLIANT_GRADE_ANNOTATION]);
+  const grade = ANNOTATIONS.compliantGrade.read(annotations?.[COMPLIANT_GRADE_ANNOTATION] ?? '');
   return {
     ...(activity === undefined ? {} : { activity }),
     heartbeatSeconds: observation.spec.heartbeatSeconds ?? 30,
-    ...(grade === undefined ? {} : { compliantGrade: grade }),
+    ...(grade.ok ? { compliantGrade: grade.value } : {}),
     ...(generation === undefined ? {} : { observedGeneration: generation }),
   };
 }

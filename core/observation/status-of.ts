@@ -1,6 +1,6 @@
 import type { OutcomeCounts } from '../behavior/audit-entry.ts';
 import type { Grade } from '../gap/gap.ts';
-import { gradeOf } from '../gap/grade.ts';
+import { DEFAULT_COMPLIANT_GRADE, gradeOf } from '../gap/grade.ts';
 import { activityOf, awaitedSinceOf, silentSinceMs, type Activity } from './activity.ts';
 import { conditionsOf } from './conditions.ts';
 import type { BriefInstance, InstanceStatus, ObservationStatus, Phase } from './observation.ts';
@@ -53,7 +53,7 @@ export function statusOf(
   if (status.lastChecked !== undefined) status.tokens = usedToday(status, at).tokens;
   if (context.observedGeneration !== undefined) status.observedGeneration = context.observedGeneration;
   const { lastChecked } = status;
-  const compliantGrade = context.compliantGrade ?? 'B';
+  const compliantGrade = context.compliantGrade ?? DEFAULT_COMPLIANT_GRADE;
   const input = {
     phase,
     score: provedScoreOf(live) ?? status.score,

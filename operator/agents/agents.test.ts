@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import type { Grade } from '../../core/gap/gap.ts';
 import type { AgentObservation, Condition } from '../../core/observation/observation.ts';
 import type { Pod, Workload } from '../../kube/types.ts';
 import { hasEnded, hasSidecar, isLive, isSamePod, keepOptedIn, keepPod } from './agent-pods.ts';
@@ -200,6 +201,13 @@ describe('the observation as it should be', () => {
   const deployment = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'x', uid: '1' };
   const statefulSet = { apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'x', uid: '2' };
   const key = { namespace: 'n', name: 'x' };
+  const from = (pods: Pod[]) => ({ pods, minimumGrade: 'F' as const });
+  const gradedPod = (grade: string | undefined): Pod => ({
+    metadata: {
+      name: 'a',
+      ...(grade === undefined ? {} : { annotations: { 'platform.io/compliant-grade': grade } }),
+    },
+  });
   const stored = (desired: ReturnType<typeof desiredObservation>): AgentObservation => ({
     apiVersion: 'platform.io/v1',
     kind: 'AgentObservation',
@@ -217,7 +225,7 @@ describe('the observation as it should be', () => {
       ...pod,
       metadata: { ...pod.metadata, annotations: { 'platform.io/compliant-grade': 'C' } },
     };
-    expect(desiredObservation(key, deployment, [pod, lower, graded])).toEqual({
+    expect(desiredObservation(key, deployment, from([pod, lower, graded]))).toEqual({
       metadata: {
         ...key,
         ownerReferences: [deployment],
@@ -227,13 +235,32 @@ describe('the observation as it should be', () => {
     });
   });
 
+  test.each<[string | undefined, string[], Grade, Grade | undefined]>([
+    [undefined, [], 'F', undefined],
+    ['F', [], 'F', 'F'],
+    ['B', ['0', '', 'a'], 'F', 'B'],
+    [undefined, [], 'C', 'B'],
+    ['F', [], 'C', 'C'],
+    ['C', ['D'], 'D', 'C'],
+    ['C', [], 'B', 'B'],
+    ['A', [], 'B', 'A'],
+    [undefined, ['E'], 'A', 'A'],
+  ])(
+    'with pods that have the bar %s, and %j, and the minimum %s has the bar %s',
+    (grade, others, minimumGrade, bar) => {
+      const pods = [gradedPod(grade), ...others.map(gradedPod)];
+      const { metadata } = desiredObservation(key, deployment, { pods, minimumGrade });
+      expect(metadata.annotations?.['platform.io/compliant-grade']).toBe(bar);
+    },
+  );
+
   test.each<[string, Partial<typeof deployment>, boolean]>([
     ['the same workload', {}, true],
     ['a new workload of that name', { uid: '3' }, false],
     ['another workload', { name: 'y' }, false],
   ])('needs an apply or not: %s', (_, change, expected) => {
-    const observation = stored(desiredObservation(key, deployment, []));
-    expect(isAsDesired(observation, desiredObservation(key, { ...deployment, ...change }, []))).toBe(
+    const observation = stored(desiredObservation(key, deployment, from([])));
+    expect(isAsDesired(observation, desiredObservation(key, { ...deployment, ...change }, from([])))).toBe(
       expected,
     );
   });
@@ -246,18 +273,13 @@ describe('the observation as it should be', () => {
   ])(
     'with the bar of compliance %s, where the pods have %s, is as it should be: %s',
     (is, wanted, expected) => {
-      const of = (grade: string | undefined) =>
-        desiredObservation(key, deployment, [
-          {
-            metadata: { name: 'a', ...(grade && { annotations: { 'platform.io/compliant-grade': grade } }) },
-          },
-        ]);
+      const of = (grade: string | undefined) => desiredObservation(key, deployment, from([gradedPod(grade)]));
       expect(isAsDesired(stored(of(is)), of(wanted))).toBe(expected);
     },
   );
 
   test('stays with the workload that it names while that has pods', () => {
-    const named = stored(desiredObservation(key, statefulSet, []));
+    const named = stored(desiredObservation(key, statefulSet, from([])));
     expect(agentWorkloadFirst([deployment, statefulSet, deployment], named)).toEqual([
       statefulSet,
       deployment,

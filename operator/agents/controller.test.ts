@@ -44,6 +44,7 @@ function replica() {
     events,
     statusWriter: createStatusWriter({ client, resource: AGENT_OBSERVATIONS, fieldManager: 'test' }),
     installed: null,
+    minimumCompliantGrade: 'F',
     excludedNamespaces: [],
     observationAt: () => undefined,
     podsOf: () => [],

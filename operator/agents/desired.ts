@@ -1,3 +1,6 @@
+import type { Grade } from '../../core/gap/gap.ts';
+import { DEFAULT_COMPLIANT_GRADE } from '../../core/gap/grade.ts';
+import { ANNOTATIONS } from '../../core/injection/annotations.ts';
 import { COMPLIANT_GRADE_ANNOTATION } from '../../core/observation/context-of.ts';
 import type { AgentObservation, ObservationSpec } from '../../core/observation/observation.ts';
 import { sameJson } from '../../kube/merge-patch.ts';
@@ -11,14 +14,16 @@ export interface DesiredObservation extends Record<string, unknown> {
   spec: ObservationSpec;
 }
 
+/** The lowest grade: every other one is allowed. */
+const NO_MINIMUM: Grade = 'F';
+
 export function desiredObservation(
   key: Required<ObjectKey>,
   workload: WorkloadRef,
-  pods: readonly Pod[],
+  { pods, minimumGrade }: { pods: readonly Pod[]; minimumGrade: Grade },
 ): DesiredObservation {
   const { apiVersion, kind, name, uid } = workload;
-  // The strictest, where the pods of a rollout disagree: whatever the order in which they are known.
-  const [grade] = pods.flatMap((pod) => pod.metadata.annotations?.[COMPLIANT_GRADE_ANNOTATION] ?? []).sort();
+  const grade = gradeOf(pods, minimumGrade);
   return {
     metadata: {
       ...key,
@@ -28,6 +33,22 @@ export function desiredObservation(
     },
     spec: { source: 'sidecar', agentRef: { apiVersion, kind, name } },
   };
+}
+
+/**
+ * The bar of compliance: of the pods' annotations the strictest, where the pods of a rollout disagree, whatever the order in
+ * which they are known. The annotations of a running pod can be changed, so values that are not valid do not count and the
+ * minimum holds here too; with a minimum there is always a bar, which nobody can lower on the observation.
+ */
+function gradeOf(pods: readonly Pod[], minimum: Grade): Grade | undefined {
+  const grades = pods.flatMap((pod) => {
+    const read = ANNOTATIONS.compliantGrade.read(
+      pod.metadata.annotations?.[COMPLIANT_GRADE_ANNOTATION] ?? '',
+    );
+    return read.ok ? [read.value] : [];
+  });
+  const [strictest] = grades.sort();
+  return minimum === NO_MINIMUM ? strictest : [strictest ?? DEFAULT_COMPLIANT_GRADE, minimum].sort()[0];
 }
 
 /**

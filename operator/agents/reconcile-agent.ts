@@ -1,3 +1,4 @@
+import type { Grade } from '../../core/gap/gap.ts';
 import type { Installed } from '../../core/injection/drift.ts';
 import type { AgentObservation, ObservationStatus } from '../../core/observation/observation.ts';
 import type { Clock } from '../../runtime/clock.ts';
@@ -35,6 +36,8 @@ export interface ReconcileContext {
   observationAt(key: string): AgentObservation | undefined;
   /** What pods that are made now get; null: not known here. */
   installed: Installed | null;
+  /** The lowest bar that the annotation `platform.io/compliant-grade` may set. */
+  minimumCompliantGrade: Grade;
   /** The injector leaves these out. */
   excludedNamespaces: readonly string[];
   /** Pods of the agent, by label or by the name that injection would give them; ended and leaving ones too. */
@@ -95,7 +98,10 @@ async function reconcileSeen(
   const workloads = agentWorkloadFirst(found.workloads, known);
   const [workload] = workloads;
   if (!workload) return { againInMs: resyncIn(RESYNC_MS) };
-  const desired = desiredObservation({ namespace, name }, workload, pods);
+  const desired = desiredObservation({ namespace, name }, workload, {
+    pods,
+    minimumGrade: context.minimumCompliantGrade,
+  });
   const { installed } = context;
   const sighting = { pods, workloads, services: context.servicesIn(namespace), installed };
   const observation =

@@ -1,4 +1,4 @@
-import { barOf, gradeOf } from '../../core/gap/grade.ts';
+import { barOf, DEFAULT_COMPLIANT_GRADE, gradeOf } from '../../core/gap/grade.ts';
 import { contextOf } from '../../core/observation/context-of.ts';
 import type {
   AgentObservation,
@@ -115,7 +115,7 @@ function readyOf(phase: Phase, reporting: Verdict): Verdict {
 }
 
 function compliantOf(observation: AgentObservation, agent: OutsideAgent, reporting: Verdict): Verdict {
-  const { compliantGrade = 'B' } = contextOf(observation);
+  const { compliantGrade = DEFAULT_COMPLIANT_GRADE } = contextOf(observation);
   if (reporting.status !== 'True') return { ...reporting, status: 'Unknown' };
   if (agent.score === null || agent.score < barOf(compliantGrade))
     return no('GradeTooLow', `the grade is below ${compliantGrade}`);

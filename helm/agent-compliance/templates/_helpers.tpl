@@ -246,6 +246,8 @@ spec:
   value: {{ .Values.policy.mode | quote }}
 - name: POLICY_MINIMUM_MODE
   value: {{ .Values.policy.minimumMode | quote }}
+- name: POLICY_MINIMUM_COMPLIANT_GRADE
+  value: {{ .Values.policy.minimumCompliantGrade }}
 {{- end -}}
 
 {{/* CEL: whether e.name is one of these names; a * at the end of one stands for the rest. */}}
