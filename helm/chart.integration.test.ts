@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { parse, parseAllDocuments } from 'yaml';
@@ -7,11 +7,12 @@ import { CONTROL_PLANE_FIELDS, readConfig as readControlPlaneConfig } from '../c
 import { whyNoControlPlane } from '../e2e/cluster/control.ts';
 import { run } from '../e2e/cluster/run.ts';
 import { OPERATOR_PERMISSIONS } from '../operator/permissions.ts';
+import { installRights } from '../core/check/install-rights.ts';
 import { NO_ANSWER } from '../core/injection/names.ts';
 import { INJECTION_FIELDS } from '../runtime/injection-config.ts';
 import { OPERATOR_FIELDS, readConfig as readOperatorConfig } from '../operator/config.ts';
 import { clusterBinary } from '../testing/cluster-binary.ts';
-import { CHART, render, template, type ChartObject } from '../testing/rendered-chart.ts';
+import { CHART, REGISTRY, render, REQUIRED, template, type ChartObject } from '../testing/rendered-chart.ts';
 import { readConfig as readWebhookConfig, WEBHOOK_FIELDS } from '../webhook/config.ts';
 
 const ROOT = join(import.meta.dirname, '..');
@@ -61,7 +62,7 @@ test('the chart has the version of the package', () => {
 
 (whyNoControlPlane() ? describe.skip : describe)('the chart', () => {
   test('lints without a warning', () => {
-    const output = execFileSync(clusterBinary('helm'), ['lint', '--strict', '--quiet', CHART], {
+    const output = execFileSync(clusterBinary('helm'), ['lint', '--strict', '--quiet', CHART, ...REQUIRED], {
       encoding: 'utf8',
     });
     expect(output.trim()).toBe('');
@@ -111,24 +112,44 @@ test('the chart has the version of the package', () => {
       'ServiceAccount agent-compliance-webhook',
       'ValidatingAdmissionPolicy agent-compliance-canary',
       'ValidatingAdmissionPolicy agent-compliance-guard',
+      'ValidatingAdmissionPolicy agent-compliance-guard-observations',
       'ValidatingAdmissionPolicy agent-compliance-guard-running',
-      'ValidatingAdmissionPolicy agent-compliance-operator-rights',
-      'ValidatingAdmissionPolicy agent-compliance-webhook-rights',
+      'ValidatingAdmissionPolicy agent-compliance-operator-permissions',
+      'ValidatingAdmissionPolicy agent-compliance-webhook-permissions',
       'ValidatingAdmissionPolicyBinding agent-compliance-canary',
       'ValidatingAdmissionPolicyBinding agent-compliance-guard',
+      'ValidatingAdmissionPolicyBinding agent-compliance-guard-observations',
       'ValidatingAdmissionPolicyBinding agent-compliance-guard-running',
-      'ValidatingAdmissionPolicyBinding agent-compliance-operator-rights',
-      'ValidatingAdmissionPolicyBinding agent-compliance-webhook-rights',
+      'ValidatingAdmissionPolicyBinding agent-compliance-operator-permissions',
+      'ValidatingAdmissionPolicyBinding agent-compliance-webhook-permissions',
     ]);
     expect(
       objects.filter(({ metadata }) => metadata.labels['app.kubernetes.io/managed-by'] !== 'Helm'),
     ).toEqual([]);
   });
 
+  test('looks up nothing that the check before an installation does not ask for', () => {
+    const templates = join(CHART, 'templates');
+    const text = readdirSync(templates)
+      .map((file) => readFileSync(join(templates, file), 'utf8'))
+      .join('');
+    const lookups = [...text.matchAll(/lookup "v1" "(\w+)" (\S+) (""|\S+)/g)].map(
+      ([, kind = '', namespace, name]) => ({
+        verb: name === '""' ? 'list' : 'get',
+        group: '',
+        resource: `${kind.toLowerCase()}s`,
+        ...(namespace === '""' ? {} : { namespace: 'platform-system' }),
+      }),
+    );
+    expect(lookups.length).toBe(text.split('(lookup ').length - 1);
+    expect(installRights('platform-system')).toEqual(expect.arrayContaining(lookups));
+  });
+
   test('two releases share no name', async () => {
     const names = async (release: string) => {
       const { stdout } = await run([
         ...[clusterBinary('helm'), 'template', release, CHART, '-n', release, '--kube-version', '1.36.0'],
+        ...REQUIRED,
         ...[
           '--set',
           'crds.install=false',
@@ -143,7 +164,7 @@ test('the chart has the version of the package', () => {
         );
     };
     const [one, two] = [await names('one'), await names('two')];
-    expect(one.length).toBe(48);
+    expect(one.length).toBe(50);
     expect(one.filter((name) => two.includes(name))).toEqual([]);
   });
 
@@ -190,7 +211,11 @@ test('the chart has the version of the package', () => {
   );
 
   test.each([
-    [[], `agent-compliance/webhook:${VERSION}`, `agent-compliance/sidecar:${VERSION}`],
+    [
+      [],
+      `${REGISTRY}/agent-compliance/webhook:${VERSION}`,
+      `${REGISTRY}/agent-compliance/sidecar:${VERSION}`,
+    ],
     [
       ['image.registry=r.example/x/'],
       `r.example/x/agent-compliance/webhook:${VERSION}`,
@@ -198,8 +223,8 @@ test('the chart has the version of the package', () => {
     ],
     [
       ['webhook.image.tag=dev', 'sidecar.image.tag=dev'],
-      'agent-compliance/webhook:dev',
-      'agent-compliance/sidecar:dev',
+      `${REGISTRY}/agent-compliance/webhook:dev`,
+      `${REGISTRY}/agent-compliance/sidecar:dev`,
     ],
     [
       [
@@ -207,8 +232,8 @@ test('the chart has the version of the package', () => {
         'webhook.image.tag=dev',
         'sidecar.image.repository=s',
       ],
-      `agent-compliance/webhook@sha256:${'a'.repeat(64)}`,
-      `s:${VERSION}`,
+      `${REGISTRY}/agent-compliance/webhook@sha256:${'a'.repeat(64)}`,
+      `${REGISTRY}/s:${VERSION}`,
     ],
   ])('images with %j are %s and %s', async (set, image, sidecar) => {
     const webhook = containersOf(await render<Rendered>(...set)).find(({ name }) => name === 'webhook');

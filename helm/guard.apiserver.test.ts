@@ -28,7 +28,7 @@ const IMPOSTOR = 'its platform-sidecar is not the one that the injector puts in'
 type Spec = Record<string, unknown>;
 
 const agent = { name: 'agent', image: 'agent', ports: [{ containerPort: 8000 }] };
-const SETTINGS = injectionSettings({ image: 'agent-compliance/sidecar:0.1.0' });
+const SETTINGS = injectionSettings({ image: 'registry.example/agent-compliance/sidecar:0.1.0' });
 const PLAN: InjectionPlan = {
   ...{ agentName: 'x', agentContainer: 'agent', agentPort: 8000, manifestConfigMap: 'x-manifest' },
   ...{ mode: 'track', image: SETTINGS.image, logLevel: 'info', resources: SETTINGS.resources },
@@ -94,7 +94,12 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
     const rendered = await run([
       ...[clusterBinary('helm'), 'template', 'agent-compliance', CHART, '-n', 'platform-system'],
       ...['--kube-version', '1.36.0', '--show-only', 'templates/guard.yaml'],
-      ...['--set', `guard.action=${action}`, '--set', 'sidecar.allowedImages={mirror/sidecar:7}'],
+      ...[
+        '--set',
+        `image.registry=registry.example,guard.action=${action}`,
+        '--set',
+        'sidecar.allowedImages={mirror/sidecar:7}',
+      ],
       ...values.flatMap((value) => ['--set', value]),
     ]);
     if (rendered.code !== 0) throw new Error(rendered.stderr);
@@ -136,11 +141,15 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
     ['opts in and has the sidecar', opted({ initContainers: [sidecar()] })],
     [
       'has the sidecar in another version',
-      opted({ initContainers: [sidecar({ image: 'agent-compliance/sidecar:9' })] }),
+      opted({ initContainers: [sidecar({ image: 'registry.example/agent-compliance/sidecar:9' })] }),
     ],
     [
       'has the sidecar by its digest',
-      opted({ initContainers: [sidecar({ image: `agent-compliance/sidecar@sha256:${'a'.repeat(64)}` })] }),
+      opted({
+        initContainers: [
+          sidecar({ image: `registry.example/agent-compliance/sidecar@sha256:${'a'.repeat(64)}` }),
+        ],
+      }),
     ],
     ['has an image that is allowed', opted({ initContainers: [sidecar({ image: 'mirror/sidecar:7' })] })],
     [
@@ -171,7 +180,7 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
     ['has another image', opted({ initContainers: [sidecar({ image: 'busybox' })] }), IMPOSTOR],
     [
       'has an image that only begins like it',
-      opted({ initContainers: [sidecar({ image: 'agent-compliance/sidecar-fake:1' })] }),
+      opted({ initContainers: [sidecar({ image: 'registry.example/agent-compliance/sidecar-fake:1' })] }),
       IMPOSTOR,
     ],
     [
@@ -489,7 +498,7 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
     const own = volumes
       .filter(({ name }) => name !== 'platform-policy')
       .map((volume) => ('configMap' in volume ? VOLUMES.find(({ name }) => name === volume.name) : volume));
-    const old = { ...of, image: 'agent-compliance/sidecar:0.1.0', env: variables };
+    const old = { ...of, image: 'registry.example/agent-compliance/sidecar:0.1.0', env: variables };
     expect(await create(opted({ initContainers: [old], volumes: own }))).toEqual({ code: 0, stderr: '' });
   });
 
@@ -554,7 +563,7 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
     expect((await change('live', imageOf('busybox'))).stderr).toContain(IMPOSTOR);
     const mirror = { metadata: { annotations: { 'kubernetes.io/config.mirror': 'x' } } };
     expect((await change('live', { ...mirror, ...imageOf('busybox') })).code).toBe(1);
-    expect(await change('live', imageOf('agent-compliance/sidecar:0.1.1'))).toMatchObject({
+    expect(await change('live', imageOf('registry.example/agent-compliance/sidecar:0.1.1'))).toMatchObject({
       code: 0,
       stderr: '',
     });

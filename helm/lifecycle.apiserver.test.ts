@@ -12,7 +12,7 @@ import { clusterBinary } from '../testing/cluster-binary.ts';
 import { exposedMetrics, expressionsIn, metricsIn } from '../testing/exposed-metrics.ts';
 import { SCHEMAS } from '../testing/kubernetes-schemas.ts';
 import { ProcessRig } from '../testing/process-rig.ts';
-import { CHART, RELEASE_NAMESPACE, type ChartObject } from '../testing/rendered-chart.ts';
+import { CHART, RELEASE_NAMESPACE, REQUIRED, type ChartObject } from '../testing/rendered-chart.ts';
 
 // Far more than any of it takes.
 jest.setTimeout(300_000);
@@ -78,11 +78,11 @@ interface Workload extends ChartObject {
 
   describe('with the defaults', () => {
     const upgrade = (...set: string[]) =>
-      ok(helm(['upgrade', '--install', RELEASE, CHART, '--create-namespace', ...set]));
+      ok(helm(['upgrade', '--install', RELEASE, CHART, '--create-namespace', ...REQUIRED, ...set]));
     let installed: RunResult;
 
     beforeAll(async () => {
-      installed = await ok(helm(['install', RELEASE, CHART, '--create-namespace']));
+      installed = await ok(helm(['install', RELEASE, CHART, '--create-namespace', ...REQUIRED]));
     });
 
     async function valueOf(path: string, ...object: string[]): Promise<string> {
@@ -160,7 +160,14 @@ interface Workload extends ChartObject {
     test('is not upgraded where Helm would delete registered agents', async () => {
       // As 0.1.0 made it.
       await ok(kubectl(['annotate', KEPT_NAMESPACE, 'helm.sh/resource-policy-']));
-      const refused = await helm(['upgrade', RELEASE, CHART, '--set', 'remote.createNamespace=false']);
+      const refused = await helm([
+        'upgrade',
+        RELEASE,
+        CHART,
+        ...REQUIRED,
+        '--set',
+        'remote.createNamespace=false',
+      ]);
       expect(refused.code).toBe(1);
       expect(refused.stderr).toContain(
         'first: kubectl annotate namespace platform-remote helm.sh/resource-policy=keep',

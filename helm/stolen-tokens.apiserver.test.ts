@@ -149,7 +149,7 @@ const OPERATOR_MAY_NOT: Attack[] = [
   ['reads a Secret', { method: 'GET', path: '/api/v1/namespaces/team/secrets/x' }, BY_ROLE],
   [
     'changes its policy',
-    patch(`${ADMISSION}/validatingadmissionpolicies/agent-compliance-operator-rights`, {
+    patch(`${ADMISSION}/validatingadmissionpolicies/agent-compliance-operator-permissions`, {
       spec: { failurePolicy: 'Ignore' },
     }),
     BY_ROLE,
@@ -158,7 +158,7 @@ const OPERATOR_MAY_NOT: Attack[] = [
     'removes its binding',
     {
       method: 'DELETE',
-      path: `${ADMISSION}/validatingadmissionpolicybindings/agent-compliance-operator-rights`,
+      path: `${ADMISSION}/validatingadmissionpolicybindings/agent-compliance-operator-permissions`,
     },
     BY_ROLE,
   ],
@@ -239,7 +239,7 @@ const WEBHOOK_MAY_NOT: Attack[] = [
   ],
   [
     'changes its own policy',
-    patch(`${ADMISSION}/validatingadmissionpolicies/agent-compliance-webhook-rights`, {
+    patch(`${ADMISSION}/validatingadmissionpolicies/agent-compliance-webhook-permissions`, {
       spec: { failurePolicy: 'Ignore' },
     }),
     BY_ROLE,

@@ -8,6 +8,7 @@ import { parseAllDocuments } from 'yaml';
 import { whyNoControlPlane } from '../e2e/cluster/control.ts';
 import { run } from '../e2e/cluster/run.ts';
 import { clusterBinary } from '../testing/cluster-binary.ts';
+import { REQUIRED } from '../testing/rendered-chart.ts';
 
 const FROZEN = join(import.meta.dirname, '../e2e/fixtures/agent-compliance-0.1.0.tgz');
 const PRESENT = join(import.meta.dirname, 'agent-compliance');
@@ -25,6 +26,7 @@ async function objectsOf(chart: string, ...args: string[]): Promise<string[]> {
     'platform-system',
     '--kube-version',
     '1.36.0',
+    ...REQUIRED,
     ...args,
   ];
   const { stdout, stderr, code } = await helm(...command);

@@ -120,6 +120,19 @@ const BY_CHECK: Refusal[] = [
     ['controlPlane.image.repository=team/control-plane:1'],
     'controlPlane.image.repository: "team/control-plane:1" is no name of an image such as team/control-plane',
   ],
+  [
+    ['image.registry='],
+    'image.registry: empty, so a node would pull agent-compliance/operator, agent-compliance/webhook',
+  ],
+  [
+    [
+      'image.registry=',
+      ...['operator', 'webhook', 'controlPlane'].map(
+        (part) => `${part}.image.repository=r.io/${part.toLowerCase()}`,
+      ),
+    ],
+    'image.registry: empty, so a node would pull agent-compliance/sidecar from its default registry',
+  ],
   [['image.registry=https://r.example'], 'image.registry: "https://r.example" is no registry'],
   [['sidecar.allowedImages={mirror/sidecar}'], '"mirror/sidecar" has neither tag nor digest'],
   [['sidecar.allowedImages={mirror/sidecar:1;rm}'], '"mirror/sidecar:1;rm" is no image reference'],
@@ -167,6 +180,14 @@ const TOGETHER: Refusal = [
 ];
 
 const ACCEPTED: string[][] = [
+  [
+    'image.registry=',
+    ...['operator', 'webhook', 'controlPlane'].map(
+      (part) => `${part}.image.repository=r.io/${part.toLowerCase()}`,
+    ),
+    'sidecar.image.repository=localhost/sidecar',
+  ],
+  ['image.registry=localhost'],
   ['policy.engine=opa', `policy.opa.image=registry:5000/opa@${DIGEST}`],
   ['policy.engine=opa', 'policy.opa.image=localhost/opa:1.22.0-static'],
   ['sidecar.allowedImages={mirror/sidecar:7,r.example:5000/a/b_c-d:1@' + DIGEST + '}'],
@@ -177,7 +198,7 @@ const ACCEPTED: string[][] = [
   ['webhook.replicas=3', 'webhook.podDisruptionBudget.minAvailable=2'],
   ['webhook.resources.limits=null'],
   ['webhook.resources=null', 'sidecar.resources=null'],
-  ['policy=null', 'guard=null', 'canary=null', 'image=null'],
+  ['policy=null', 'guard=null', 'canary=null'],
   ['networkPolicy=null', 'monitoring=null', 'adminKey=null', 'operator.podDisruptionBudget=null'],
   ['webhook.resources.limits.cpu=null'],
   ['webhook.resources.limits.memory=1e9', 'webhook.resources.requests.cpu=.5'],
@@ -222,7 +243,9 @@ function batched(
   test('that are missing are those of values.yaml, and a limit that was taken away stays away', async () => {
     const whole = await template();
     const parts = Object.keys(parse(readFileSync(join(CHART, 'values.yaml'), 'utf8')) as object);
-    expect(await template(...sets(parts.map((part) => `${part}=null`)))).toEqual(whole);
+    // One value of the image is required.
+    const missing = parts.filter((part) => part !== 'image').map((part) => `${part}=null`);
+    expect(await template(...sets([...missing, 'image.pullPolicy=null']))).toEqual(whole);
     const { stdout } = await template(...sets(['webhook.resources.limits.cpu=null']));
     expect(stdout.match(/cpu: "1"/g)?.length).toBe((whole.stdout.match(/cpu: "1"/g)?.length ?? 0) - 1);
   });
@@ -275,5 +298,27 @@ describe('proofs of injected agents are written', () => {
       .flatMap(({ name, value }) => (name === 'PROOF_WRITES' ? [value] : []));
     // The webhook injects by it, and the operator's canary expects it.
     expect(values).toEqual([expected, expected]);
+  });
+});
+
+describe('the pods of the control plane', () => {
+  const KEY = 'a-key-of-sixteen-characters';
+  const rendered = async (...set: string[]) => (await template(...sets(set))).stdout;
+  const sourceIn = (text: string) => /platform\.io\/admin-key: "(.*)"/.exec(text)?.[1];
+
+  test.each([
+    [[], 'none'],
+    [[`adminKey.value=${KEY}`], 'the values of revision 1'],
+    [['adminKey.generate=true'], 'Secret agent-compliance-admin, admin-key'],
+    [['adminKey.existingSecret=mine', 'adminKey.secretKey=k'], 'Secret mine, k'],
+  ])('say where the admin key comes from with %j', async (set, expected) => {
+    expect(sourceIn(await rendered(...set))).toBe(expected);
+  });
+
+  test('tell nothing that the key can be guessed by', async () => {
+    const other = 'b-key-of-sixteen-characters';
+    const withKey = await rendered(`adminKey.value=${KEY}`);
+    // But for the Secret itself, another key renders the same.
+    expect((await rendered(`adminKey.value=${other}`)).replaceAll(other, KEY)).toBe(withKey);
   });
 });

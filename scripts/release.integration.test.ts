@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Ajv, type ValidateFunction } from 'ajv';
 import { whyNoControlPlane } from '../e2e/cluster/control.ts';
 import { clusterBinary, CLUSTER_CACHE } from '../testing/cluster-binary.ts';
+import { REQUIRED } from '../testing/rendered-chart.ts';
 
 const run = promisify(execFile);
 const ROOT = dirname(import.meta.dirname);
@@ -92,7 +93,15 @@ function cyclonedx(): ValidateFunction {
 
   test('has the chart, with every file that it is made of, which helm takes', async () => {
     const chart = made(`agent-compliance-${version}.tgz`);
-    const template = ['template', 'platform', '--namespace', 'platform-system', '--kube-version', '1.36.0'];
+    const template = [
+      'template',
+      'platform',
+      '--namespace',
+      'platform-system',
+      '--kube-version',
+      '1.36.0',
+      ...REQUIRED,
+    ];
     const [fromArchive, fromFolder] = await Promise.all(
       [chart, join(ROOT, 'helm/agent-compliance')].map((each) =>
         run(clusterBinary('helm'), [...template, each]),

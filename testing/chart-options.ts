@@ -10,9 +10,12 @@ const SCHEDULING = {
   terminationGracePeriodSeconds: 60,
 };
 
+/** The chart's only value without a default that works. */
+const REQUIRED = { image: { registry: 'registry.example' } };
+
 /** Values of the chart by what they try out: together they turn every option on and off. */
 export const CHART_OPTIONS = {
-  'the defaults': {},
+  'the defaults': { ...REQUIRED },
   'every option on': {
     image: { registry: 'registry.example.com/mirror', pullPolicy: 'Always', pullSecrets: ['pull'] },
     commonLabels: LABELS,
@@ -73,6 +76,7 @@ export const CHART_OPTIONS = {
     },
   },
   'every option off': {
+    ...REQUIRED,
     operator: { replicas: 1, wakeControllers: false, podDisruptionBudget: { enabled: false } },
     webhook: { replicas: 1 },
     policy: { engine: 'none' },
@@ -83,6 +87,7 @@ export const CHART_OPTIONS = {
     rbac: { aggregate: false },
   },
   'network policies towards any API server': {
+    ...REQUIRED,
     networkPolicy: { enabled: true, controlPlaneFrom: [{ podSelector: {} }] },
     guard: { action: 'warn' },
     crds: { keep: false },

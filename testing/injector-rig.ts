@@ -24,7 +24,7 @@ import { tokenKubeconfig } from './token-kubeconfig.ts';
 
 const ADMISSION = '/apis/admissionregistration.k8s.io/v1';
 const CONFIGURATION = `${ADMISSION}/mutatingwebhookconfigurations/agent-compliance`;
-export const SIDECAR_IMAGE = 'agent-compliance/sidecar:0.1.0';
+export const SIDECAR_IMAGE = 'registry.example/agent-compliance/sidecar:0.1.0';
 /** Of the canary. */
 export const CANARY_POLICY = 'agent-compliance-canary';
 

@@ -7,6 +7,10 @@ export const CHART = join(import.meta.dirname, '../helm/agent-compliance');
 /** Of the release that is rendered here. */
 export const RELEASE_NAMESPACE = 'platform-system';
 
+/** The chart's only required value: where the images are. */
+export const REGISTRY = 'registry.example';
+export const REQUIRED: readonly string[] = ['--set', `image.registry=${REGISTRY}`];
+
 /** An object of a chart; its members are what the one who looks at them says. */
 export interface ChartObject {
   apiVersion: string;
@@ -25,14 +29,16 @@ const asked = new Map<string, Promise<RunResult>>();
 /** `helm template` of the chart, with more arguments; asked again it gives the same answer. */
 export function template(...args: string[]): Promise<RunResult> {
   const key = JSON.stringify(args);
-  const result = asked.get(key) ?? run(command(args));
+  const result = asked.get(key) ?? run(command([...REQUIRED, ...args]));
   asked.set(key, result);
   return result;
 }
 
 /** As `template`, with a file of these values. */
 export function templateOf(values: object, ...args: string[]): Promise<RunResult> {
-  return run(command(['-f', '-', ...args]), { input: JSON.stringify(values) });
+  return run(command(['-f', '-', ...args]), {
+    input: JSON.stringify(values),
+  });
 }
 
 const command = (args: readonly string[]): string[] => [

@@ -10,6 +10,7 @@ import { createKubeClient, type KubeAnswer, type KubeClient } from '../kube/clie
 import { loadClusterAccess } from '../kube/cluster-access.ts';
 import { clusterBinary } from './cluster-binary.ts';
 import { optedInPod } from './pods.ts';
+import { REGISTRY } from './rendered-chart.ts';
 import { tokenKubeconfig } from './token-kubeconfig.ts';
 
 const NAMESPACE = 'platform-system';
@@ -194,7 +195,7 @@ export class WebhookCluster {
 
 async function renderedChart(values: readonly string[]): Promise<Rendered[]> {
   const args = ['template', 'agent-compliance', CHART, '-n', NAMESPACE, '--kube-version', '1.36.0'];
-  const set = values.flatMap((value) => ['--set-json', value]);
+  const set = [`image.registry="${REGISTRY}"`, ...values].flatMap((value) => ['--set-json', value]);
   const { stdout, stderr, code } = await run([clusterBinary('helm'), ...args, ...set]);
   if (code !== 0) throw new Error(stderr);
   return parseAllDocuments(stdout).flatMap((document) => (document.toJS() as Rendered | null) ?? []);

@@ -95,7 +95,10 @@ const pods = fc
 
   beforeAll(async () => {
     cluster = await WebhookCluster.open();
-    const env = { SIDECAR_IMAGE: 'agent-compliance/sidecar:0.1.0', KUBECONFIG: cluster.kubeconfig };
+    const env = {
+      SIDECAR_IMAGE: 'registry.example/agent-compliance/sidecar:0.1.0',
+      KUBECONFIG: cluster.kubeconfig,
+    };
     const read = readConfig(env);
     if (!read.ok) throw new Error(JSON.stringify(read.problems));
     config = read.config;

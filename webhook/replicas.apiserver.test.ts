@@ -20,7 +20,7 @@ const TIMES = Array.from({ length: STARTS }, (_, index) => index + 1);
 /** Each moment of the first tenth of a second, in so many steps. */
 const KILLS = TIMES.filter((time) => time % 2 === 1).map((time) => Math.round((time * 10) / STARTS));
 /** The one that the guard lets through. */
-const SIDECAR_IMAGE = 'agent-compliance/sidecar:0.1.0';
+const SIDECAR_IMAGE = 'registry.example/agent-compliance/sidecar:0.1.0';
 const SECRET = 'agent-compliance-webhook-tls';
 const HOST = 'agent-compliance-webhook.platform-system.svc';
 /** How long something may take that is no bar: a busy machine must not decide. */

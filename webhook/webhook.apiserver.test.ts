@@ -9,13 +9,14 @@ import { run } from '../e2e/cluster/run.ts';
 import type { Container, Pod } from '../core/injection/pod.ts';
 import { silentLogger } from '../runtime/logger.ts';
 import { clusterBinary } from '../testing/cluster-binary.ts';
+import { REQUIRED } from '../testing/rendered-chart.ts';
 import { tokenKubeconfig } from '../testing/token-kubeconfig.ts';
 import { issueAuthority } from './certificates/issue.ts';
 import { readConfig } from './config.ts';
 import { startWebhook, type StartOptions, type Webhook } from './start.ts';
 
 const CHART = join(import.meta.dirname, '../helm/agent-compliance');
-const SIDECAR = 'agent-compliance/sidecar:0.1.0';
+const SIDECAR = 'registry.example/agent-compliance/sidecar:0.1.0';
 /** How long something may take that is no bar: a busy machine must not decide. */
 const PATIENCE_MS = 240_000;
 
@@ -117,6 +118,7 @@ interface KubeObject {
     const rendered = await expectOk(
       run([
         clusterBinary('helm'),
+        ...REQUIRED,
         'template',
         'agent-compliance',
         CHART,
@@ -325,7 +327,7 @@ interface KubeObject {
       [
         'an image that only begins like it',
         { image: `${SIDECAR.split(':')[0]}-evil:1` },
-        'its image must be agent-compliance/sidecar or one',
+        'its image must be registry.example/agent-compliance/sidecar or one',
       ],
       ['another command', { image: SIDECAR, command: ['true'] }, 'without command and args'],
       ['a container that ends', { image: SIDECAR, restartPolicy: undefined as never }, 'is not the one'],

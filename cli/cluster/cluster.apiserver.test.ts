@@ -16,6 +16,7 @@ import { runBuiltCommand } from '../../testing/built-command.ts';
 import { clusterBinary } from '../../testing/cluster-binary.ts';
 import { manifestText } from '../../testing/manifests/manifest-text.ts';
 import { optedInPod } from '../../testing/pods.ts';
+import { REQUIRED } from '../../testing/rendered-chart.ts';
 import { tokenKubeconfig } from '../../testing/token-kubeconfig.ts';
 import { issueAuthority } from '../../webhook/certificates/issue.ts';
 import { readConfig } from '../../webhook/config.ts';
@@ -119,7 +120,7 @@ const deployment = (name: string): Body => ({
 
   async function startInjector(): Promise<void> {
     const KUBECONFIG = await kubeconfigOf(`${RELEASE}-webhook`, NAMESPACE);
-    const image = 'agent-compliance/sidecar:0.0.0-source';
+    const image = 'registry.example/agent-compliance/sidecar:0.0.0-source';
     const config = readConfig({ SIDECAR_IMAGE: image, POD_NAMESPACE: NAMESPACE, KUBECONFIG });
     if (!config.ok) throw new Error(JSON.stringify(config.problems));
     const signal = new AbortController().signal;
@@ -186,7 +187,7 @@ const deployment = (name: string): Body => ({
     await kubectl(['create', 'namespace', 'team']);
     expect((await check()).findings.map(({ code }) => code)).toEqual(['release-missing']);
     expect(await platform('check --pre')).toMatchObject({ exitCode: 0 });
-    await helm('install', RELEASE, CHART, '--create-namespace');
+    await helm('install', RELEASE, CHART, '--create-namespace', ...REQUIRED);
     await kubectl([
       'wait',
       '--for=condition=Established',
@@ -498,7 +499,7 @@ const deployment = (name: string): Body => ({
   });
 
   test('the rights that --pre asks for are those of the rendered chart', async () => {
-    const rendered = await helm('template', RELEASE, CHART, '--kube-version', '1.36.0');
+    const rendered = await helm('template', RELEASE, CHART, '--kube-version', '1.36.0', ...REQUIRED);
     const objects = parseAllDocuments(rendered).flatMap(
       (document) =>
         (document.toJS() as (Body & { kind: string; apiVersion: string; rules?: Rule[] }) | null) ?? [],

@@ -53,7 +53,10 @@ const POLL_MS = 20;
       ...silentLogger,
       info: (_message, fields) => steps.push(...((fields?.['steps'] as string[] | undefined) ?? [])),
     };
-    const env = { SIDECAR_IMAGE: 'agent-compliance/sidecar:0.1.0', KUBECONFIG: cluster.kubeconfig };
+    const env = {
+      SIDECAR_IMAGE: 'registry.example/agent-compliance/sidecar:0.1.0',
+      KUBECONFIG: cluster.kubeconfig,
+    };
     const config = readConfig(env);
     if (!config.ok) throw new Error(JSON.stringify(config.problems));
     const { signal } = stopped;

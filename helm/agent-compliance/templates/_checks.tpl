@@ -78,7 +78,15 @@ A check is (list <is wrong> "path of the value" "what is wrong, and what to do")
 {{- end -}}
 
 {{- define "ac.imageProblems" -}}
-{{- $checks := list (list (or (contains "://" .Values.image.registry) (regexMatch "[^A-Za-z0-9._:/-]" .Values.image.registry)) "image.registry"
+{{- $public := list -}}
+{{- range $part := list "operator" "webhook" "controlPlane" "sidecar" -}}
+{{- $repository := (index $.Values $part).image.repository -}}
+{{- if not (regexMatch "^(localhost|[^/]*[.:][^/]*)/" $repository) }}{{ $public = append $public $repository }}{{ end -}}
+{{- end -}}
+{{- /* The guard would trust whoever owns the name on a public registry. */}}
+{{- $checks := list (list (and (not .Values.image.registry) (gt (len $public) 0)) "image.registry"
+    (printf "empty, so a node would pull %s from its default registry, where the names may belong to somebody else; set the registry that has the images, such as --set image.registry=registry.example.com, or localhost for images built on the nodes" (join ", " $public)))
+  (list (or (contains "://" .Values.image.registry) (regexMatch "[^A-Za-z0-9._:/-]" .Values.image.registry)) "image.registry"
     (printf "%q is no registry such as registry.example.com/mirror, without https://" .Values.image.registry)) -}}
 {{- range $part := list "operator" "webhook" "controlPlane" "sidecar" -}}
 {{- $image := (index $.Values $part).image -}}

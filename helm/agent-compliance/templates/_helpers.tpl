@@ -74,6 +74,17 @@ app.kubernetes.io/component: {{ $part }}
 {{- if or .Values.adminKey.value .Values.adminKey.generate .Values.adminKey.existingSecret }}true{{ end -}}
 {{- end -}}
 
+{{/* Where the admin key comes from, in words that change with the key and tell nothing of it. */}}
+{{- define "ac.adminKeySource" -}}
+{{- if .Values.adminKey.value -}}
+the values of revision {{ .Release.Revision }}
+{{- else if include "ac.hasAdminKey" . -}}
+Secret {{ include "ac.adminSecret" . }}, {{ .Values.adminKey.secretKey }}
+{{- else -}}
+none
+{{- end -}}
+{{- end -}}
+
 {{- define "ac.adminSecret" -}}
 {{- .Values.adminKey.existingSecret | default (printf "%s-admin" (include "ac.fullname" .)) -}}
 {{- end -}}
