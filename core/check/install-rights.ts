@@ -40,6 +40,9 @@ export const CHART_KINDS: readonly ChartKind[] = [
 /** As Helm installs, upgrades and removes. */
 const VERBS = ['get', 'create', 'patch', 'delete'] as const;
 
+/** What the templates look up besides; a test compares it with them. A lookup that is forbidden fails the installation. */
+const LOOKED_UP: readonly Right[] = [{ verb: 'list', group: '', resource: 'namespaces' }];
+
 /** Rights that the chart's cluster roles hand on: nobody can hand on what he does not have. A test holds the chart to it. */
 export const GRANTED: readonly { group: string; resources: readonly string[]; verbs: readonly string[] }[] = [
   { group: '', resources: ['pods'], verbs: ['get', 'list', 'watch', 'create'] },
@@ -72,9 +75,10 @@ export const ESCALATE: Right = { verb: 'escalate', group: RBAC, resource: 'clust
 
 /** What an installation into `namespace` needs. */
 export function installRights(namespace: string): Right[] {
-  return CHART_KINDS.flatMap(({ group, resource, scope }) =>
+  const rights = CHART_KINDS.flatMap(({ group, resource, scope }) =>
     VERBS.map((verb) => ({ verb, group, resource, ...(scope === 'release' && { namespace }) })),
   );
+  return [...rights, ...LOOKED_UP];
 }
 
 /** What the roles hand on. */
