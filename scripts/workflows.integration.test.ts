@@ -1,6 +1,7 @@
 // The workflows cannot run here: they are linted, and held to what they promise.
 import { execFile } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from '@jest/globals';
@@ -24,7 +25,7 @@ interface Workflow {
       needs?: string | string[];
       permissions?: Record<string, string>;
       'timeout-minutes'?: number;
-      steps: { uses?: string; run?: string; with?: Record<string, unknown> }[];
+      steps: { name?: string; uses?: string; run?: string; with?: Record<string, unknown> }[];
     }
   >;
 }
@@ -90,5 +91,47 @@ describe('release.yaml', () => {
     const [, parts = ''] = /for part in (.*); do/.exec(textOf('release.yaml')) ?? [];
     const targets = targetsOf(stagesOf(readFileSync(join(ROOT, 'images/Dockerfile'), 'utf8')));
     expect(parts.split(' ').sort()).toEqual(targets.filter((target) => target !== 'example-agents').sort());
+  });
+
+  test('builds from base images by the digest that each tag has then, and records it', async () => {
+    const step = jobs['publish']?.steps.find(({ name }) => name === 'Resolve the base images to digests');
+    const folder = mkdtempSync(join(tmpdir(), 'base-images-'));
+    const digest = `sha256:${'a'.repeat(64)}`;
+    // In docker's place: the registry's answer, to the question for one image.
+    writeFileSync(join(folder, 'docker'), `#!/bin/sh\necho "$*" >> "${folder}/asked"; echo ${digest}\n`, {
+      mode: 0o755,
+    });
+    const env = {
+      PATH: `${folder}:${process.env['PATH']}`,
+      RUNNER_TEMP: folder,
+      GITHUB_OUTPUT: join(folder, 'output'),
+      GITHUB_STEP_SUMMARY: join(folder, 'summary'),
+    };
+    await run('bash', ['-eo', 'pipefail', '-c', step?.run ?? 'false'], { cwd: ROOT, env });
+    const read = (file: string) => readFileSync(join(folder, file), 'utf8');
+    const from = readFileSync(join(ROOT, 'images/Dockerfile'), 'utf8').matchAll(
+      /^FROM (?:--\S+ )?(\S+) AS/gm,
+    );
+    const images = [...from].map(([, image = '']) => image).filter((image) => image.includes(':'));
+    const base = images.at(-1) ?? '';
+    expect(images).toEqual([
+      expect.stringMatching(/^node:/),
+      expect.stringMatching(/^gcr\.io\/distroless\//),
+    ]);
+    expect(
+      read('asked')
+        .trim()
+        .split('\n')
+        .map((line) => line.split(' ')[3]),
+    ).toEqual(images);
+    expect(read('base.txt').trim().split('\n')).toEqual([
+      ...images.map((image) => `--build-context=${image}=docker-image://${image}@${digest}`),
+      `--label=org.opencontainers.image.base.name=${base}`,
+      `--label=org.opencontainers.image.base.digest=${digest}`,
+    ]);
+    for (const file of ['summary', 'output']) expect(read(file)).toContain(`- base \`${base}@${digest}\``);
+    rmSync(folder, { recursive: true });
+    const build = jobs['publish']?.steps.find(({ run: script }) => script?.includes('docker buildx build'));
+    expect(build?.run).toContain('"${base[@]}"');
   });
 });
