@@ -17,7 +17,7 @@ export function formOfType(contentType: string | undefined): AnswerForm | null {
 }
 
 /** Whether a body of this type may hold text in a form of its own, so that decoding it is worth the time. */
-export function saysNothing(contentType: string | undefined): boolean {
+export function mayHoldAnyForm(contentType: string | undefined): boolean {
   return ['', 'text/plain', 'application/octet-stream'].includes(mediaType(contentType));
 }
 
@@ -33,7 +33,7 @@ const STARTS: readonly [AnswerForm, RegExp][] = [
   ['stream', /^\s*(?:data|event|id|retry)?:/],
 ];
 
-/** The form that the first bytes show, whatever the content type says; null: neither. */
+/** The form that the first bytes show, for any content type; null: neither. */
 export function formOfStart(start: Uint8Array): AnswerForm | null {
   const text = WHOLE_TEXT.decode(start.subarray(0, START_BYTES));
   return STARTS.find(([, pattern]) => pattern.test(text))?.[0] ?? null;

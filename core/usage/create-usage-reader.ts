@@ -3,7 +3,7 @@ import {
   formOfStart,
   formOfType,
   MAX_READ_BYTES,
-  saysNothing,
+  mayHoldAnyForm,
   START_BYTES,
   startsLikeModelAnswer,
   usageOfJson,
@@ -63,7 +63,7 @@ function readerOf(head: AnswerHead, decode: Decode): UsageReader {
     if (form === 'stream') return streamReader();
     return form === 'json' ? keptReader({ form, modelPath }) : unnamedReader(modelPath);
   }
-  if (form === null && !modelPath && !saysNothing(head.contentType)) return decided(null);
+  if (form === null && !modelPath && !mayHoldAnyForm(head.contentType)) return decided(null);
   const coding = CODINGS.get(encoding);
   if (coding !== undefined) return keptReader({ form, modelPath, coding: { name: coding, decode } });
   const isCall = form !== null && modelPath;
