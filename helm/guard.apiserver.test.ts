@@ -601,7 +601,7 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
       expect(await create(object)).toEqual({ code: 0, stderr: '' });
     });
 
-    test('is neither added nor changed later, and can be removed', async () => {
+    test('is neither added, changed nor removed later', async () => {
       const later = 'may not be added or changed later';
       const bare = { ...pod(undefined), metadata: { name: 'bare' } };
       expect(await kubectl(['create', '-n', 'team', '-f', '-'], bare)).toMatchObject({ code: 0 });
@@ -611,8 +611,24 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
       injected.metadata.name = 'labelled';
       expect(await kubectl(['create', '-n', 'team', '-f', '-'], injected)).toMatchObject({ code: 0 });
       expect((await change('labelled', label('pay'))).stderr).toContain(later);
-      expect(await change('labelled', label(null))).toMatchObject({ code: 0, stderr: '' });
-      expect((await change('labelled', label('x'))).stderr).toContain(later);
+      expect((await change('labelled', label(null))).stderr).toContain(
+        'nor removed while the sidecar is there',
+      );
+      expect(await change('labelled', { metadata: { labels: { other: 'x' } } })).toMatchObject({ code: 0 });
+    });
+
+    test('stays with the CA that the injector gave the sidecar', async () => {
+      const ca = (value: string | null) => ({ metadata: { annotations: { 'platform.io/ca': value } } });
+      const injected = opted({ initContainers: [sidecar()] }, { 'platform.io/ca': 'of the product' });
+      injected.metadata.name = 'trusting';
+      expect(await kubectl(['create', '-n', 'team', '-f', '-'], injected)).toMatchObject({ code: 0 });
+      for (const value of ["of the agent's author", null])
+        expect((await change('trusting', ca(value))).stderr).toContain(
+          'the annotation platform.io/ca is set by the injector when a pod is created',
+        );
+      const bare = { ...pod(undefined), metadata: { name: 'unlabelled' } };
+      expect(await kubectl(['create', '-n', 'team', '-f', '-'], bare)).toMatchObject({ code: 0 });
+      expect(await change('unlabelled', ca('of anybody'))).toMatchObject({ code: 0 });
     });
   });
 
@@ -658,6 +674,15 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
     expect(await say('ephemeralcontainers', mounts('mine'))).toBe('');
     expect(await say('ephemeralcontainers', debug({ targetContainerName: 'agent' }))).toBe('');
     expect(await say('resize', resized({ memory: '100Mi' }))).toBe('');
+    const limited = (memory: string) => ({
+      initContainers: [
+        { name: 'platform-sidecar', resources: { requests: { memory: '96Mi' }, limits: { memory } } },
+      ],
+    });
+    expect(await say('resize', limited('128Mi'))).toContain(
+      'the memory limit of the sidecar may not fall below twice the heap that it was started with',
+    );
+    expect(await say('resize', limited('192Mi'))).toBe('');
   });
 
   test.each(['kube-system', 'platform-system'])('leaves %s alone', async (namespace) => {
