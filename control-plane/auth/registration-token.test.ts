@@ -93,6 +93,19 @@ test('the signing key is JWT_SECRET, else derived from the admin key, else there
   expect(derived).not.toEqual((await signingKeysOf(null, new Secret('an-admin-key-of-a-tesu'))!())[0]);
 });
 
+test('a derivation that failed is tried again by the next request, and one that did not is kept', async () => {
+  const results = [Promise.reject(new Error('no memory')), Promise.resolve(key)];
+  let derivations = 0;
+  const keys = signingKeysOf(
+    null,
+    new Secret('an-admin-key-that-fails-once'),
+    () => results[derivations++]!,
+  )!;
+  await expect(keys()).rejects.toThrow('no memory');
+  for (const _ of [1, 2]) expect((await keys())[0]).toBe(key);
+  expect(derivations).toBe(2);
+});
+
 test('the admin key cannot be guessed at the speed of a hash from a token, and a token of 0.1.0 stays valid', async () => {
   const adminKey = 'an-admin-key-of-a-test';
   const former = new Uint8Array(hkdfSync('sha256', adminKey, '', 'agent-compliance registration token', 32));

@@ -62,6 +62,7 @@ const derivedKeys = new Map<string, Promise<Uint8Array>>();
 export function signingKeysOf(
   jwtSecret: Secret | null,
   adminKey: Secret | null,
+  derive = slowKey,
 ): (() => Promise<SigningKeys>) | null {
   if (jwtSecret !== null) {
     const own: SigningKeys = [new TextEncoder().encode(jwtSecret.reveal())];
@@ -69,14 +70,18 @@ export function signingKeysOf(
   }
   if (adminKey === null) return null;
   const former = new Uint8Array(hkdfSync('sha256', adminKey.reveal(), '', LABEL, 32));
-  return async () => [await derivedFrom(adminKey), former];
+  return async () => [await derivedFrom(adminKey, derive), former];
 }
 
-function derivedFrom(adminKey: Secret): Promise<Uint8Array> {
+function derivedFrom(adminKey: Secret, derive: typeof slowKey): Promise<Uint8Array> {
   const id = createHash('sha256').update(adminKey.reveal()).digest('base64url');
-  const known = derivedKeys.get(id) ?? slowKey(adminKey);
-  derivedKeys.set(id, known);
-  return known;
+  const known = derivedKeys.get(id);
+  if (known !== undefined) return known;
+  const derived = derive(adminKey);
+  derivedKeys.set(id, derived);
+  // Without memory for it, say: the next request derives again.
+  derived.catch(() => derivedKeys.delete(id));
+  return derived;
 }
 
 function slowKey(adminKey: Secret): Promise<Uint8Array> {
