@@ -292,4 +292,51 @@ describe('tokens that are not ours', () => {
     }
     expect(await show(forged(20, 200))).toEqual(Array.from({ length: 20 }, () => 'unauthenticated'));
   });
+
+  test('cost nothing of it before the verdict: any number of new pods may come at once behind one address', async () => {
+    for (let index = 0; index < 60; index += 1) review(FOR_POD);
+    const found = await Promise.all(forged(60, 0).map((token) => pods.identify(token, SOURCE)));
+    expect(found).toEqual(Array.from({ length: 60 }, () => FOUND));
+    expect(await show(forged(20, 200))).toEqual(Array.from({ length: 20 }, () => 'unauthenticated'));
+    expect(await show(forged(1, 300), SOURCE, 0)).toEqual(['limited']);
+  });
+
+  const tokenOf = (uid: unknown, seconds: number) =>
+    new UnsecuredJWT({ 'kubernetes.io': { pod: { name: 'shop-1', uid } } })
+      .setAudience('platform.io')
+      .setExpirationTime(Date.parse(START) / 1000 + seconds)
+      .encode();
+
+  test('do not shut out the next token of a pod that reports', async () => {
+    review(FOR_POD);
+    expect(await pods.identify(tokenOf('u-1', 3600), SOURCE)).toEqual(FOUND);
+    clock.advance(2 * 3600_000 - 1);
+    await show(forged(20, 0));
+    review(FOR_POD);
+    expect(await pods.identify(tokenOf('u-1', 20_000), SOURCE)).toEqual(FOUND);
+    clock.advance(2 * 3600_000);
+    await show(forged(20, 20_000));
+    expect(await pods.identify(tokenOf('u-1', 30_000), SOURCE)).toMatchObject({ kind: 'limited' });
+  });
+
+  test.each([['u-2'], [7], [null]])('have no budget by naming the pod %j', async (uid) => {
+    await show(forged(20, 0));
+    expect(await pods.identify(tokenOf(uid, 3600), SOURCE)).toMatchObject({ kind: 'limited' });
+  });
+
+  test('have a small budget more by the uid of a pod that reports, wherever they come from', async () => {
+    review(FOR_POD);
+    await pods.identify(LONG, SOURCE);
+    await show(forged(20, 0), '10.0.0.8');
+    await show(forged(20, 100), '10.0.0.9');
+    const copies = (from: number) =>
+      Array.from({ length: 5 }, (_, index) => tokenOf('u-1', 4000 + from + index));
+    const kinds = await show([...copies(0), ...copies(5)], '10.0.0.8', 5);
+    expect(kinds.filter((kind) => kind === 'unauthenticated')).toHaveLength(5);
+    expect(kinds.filter((kind) => kind === 'limited')).toHaveLength(5);
+    expect(await show(copies(10), '10.0.0.9', 0)).toEqual(Array.from({ length: 5 }, () => 'limited'));
+    // The pod itself, elsewhere, has the budget of its address.
+    review(FOR_POD);
+    expect(await pods.identify(tokenOf('u-1', 5000), SOURCE)).toEqual(FOUND);
+  });
 });

@@ -7,7 +7,8 @@ import { reviewToken, type TokenVerdict } from '../../kube/token-review.ts';
 import { AGENT_LABEL, isDnsLabel, TOKEN_AUDIENCE } from '../../core/injection/names.ts';
 import { sidecarProblem, type SidecarImages } from '../../core/injection/true-sidecar.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import { createReviewBudget } from './review-budget.ts';
+import { createProvenPods } from './proven-pods.ts';
+import { createReviewBudget, type Limited } from './review-budget.ts';
 
 /** The pod that a projected token speaks for, and the agent that this pod is. */
 export type PodIdentification =
@@ -17,7 +18,7 @@ export type PodIdentification =
   /** A good token that speaks for no agent: 403. */
   | { kind: 'no-agent'; reason: string }
   /** Not asked: the sender has shown too many tokens that were not good. 429. */
-  | { kind: 'limited'; retryAfterSeconds: number };
+  | Limited;
 
 export interface PodIdentity {
   /**
@@ -37,6 +38,9 @@ const POD_MS = 4_000;
 const MAX_ANSWERS = 10_000;
 /** Reviews under way; what comes beyond is told to come back, so that a flood of tokens stays off the API server. */
 const MAX_ASKING = 100;
+/** Verdicts in a minute that are not good: for tokens of one address, and for those that name one pod which reports already. */
+const MAX_BAD_OF_SOURCE = 20;
+const MAX_BAD_OF_POD = 5;
 
 interface Remembered {
   found: PodIdentification;
@@ -54,7 +58,10 @@ export interface PodIdentityOptions {
 export function createPodIdentity({ client, clock, sidecarImages }: PodIdentityOptions): PodIdentity {
   const answers = new Map<string, Remembered>();
   const asking = new Map<string, Promise<PodIdentification>>();
-  const budget = createReviewBudget(clock);
+  const proven = createProvenPods(clock);
+  const isBad = ({ kind }: PodIdentification) => kind !== 'pod';
+  const bySource = createReviewBudget({ clock, isBad, maxBad: MAX_BAD_OF_SOURCE });
+  const byPod = createReviewBudget({ clock, isBad, maxBad: MAX_BAD_OF_POD });
 
   async function ask(token: string, hash: string): Promise<PodIdentification> {
     const verdict = await reviewToken(client, { token, audience: TOKEN_AUDIENCE });
@@ -62,6 +69,7 @@ export function createPodIdentity({ client, clock, sidecarImages }: PodIdentityO
     const now = clock.now().getTime();
     const until = found.kind === 'pod' ? Math.min(now + POSITIVE_MS, expiryOf(token)) : now + NEGATIVE_MS;
     remember(hash, { found, until });
+    if (found.kind === 'pod') proven.add(found.uid);
     return found;
   }
 
@@ -73,19 +81,19 @@ export function createPodIdentity({ client, clock, sidecarImages }: PodIdentityO
     if (answers.size > MAX_ANSWERS && !oldest.done) answers.delete(oldest.value);
   }
 
-  /** A token that was good in its time costs no budget: a sender's bad tokens shut out no pod that reports already. */
+  /**
+   * A sender's bad tokens shut out no pod that reports already: a token that was good in its time costs no budget, and one that
+   * names such a pod, as the kubelet's next one does, has that pod's budget first. Anyone can write a uid into a token.
+   */
   async function askWithin(token: string, hash: string, source: string): Promise<PodIdentification> {
-    const isProven = answers.get(hash)?.found.kind === 'pod';
-    const refused = isProven ? null : budget.take(source);
-    if (refused !== null) return { kind: 'limited', ...refused };
-    try {
-      const found = await ask(token, hash);
-      if (found.kind === 'pod' && !isProven) budget.giveBack(source);
-      return found;
-    } catch (error) {
-      if (!isProven) budget.giveBack(source);
-      throw error;
+    const review = () => ask(token, hash);
+    if (answers.get(hash)?.found.kind === 'pod') return review();
+    const uid = podUidOf(token);
+    if (uid !== null && proven.has(uid)) {
+      const found = await byPod.within(uid, review);
+      if (found.kind !== 'limited') return found;
     }
+    return bySource.within(source, review);
   }
 
   return {
@@ -154,6 +162,13 @@ function claimsOf(token: string): JWTPayload | null {
   } catch {
     return null;
   }
+}
+
+/** The pod that the token says it is bound to; nobody has verified it. */
+function podUidOf(token: string): string | null {
+  const { 'kubernetes.io': bound } = claimsOf(token) ?? {};
+  const uid = (bound as { pod?: { uid?: unknown } | null } | null | undefined)?.pod?.uid;
+  return typeof uid === 'string' ? uid : null;
 }
 
 /** When the token ends, in milliseconds. */

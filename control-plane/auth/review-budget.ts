@@ -1,54 +1,98 @@
 import type { Clock } from '../../runtime/clock.ts';
 
-/** Reviews of tokens that turn out not to be good, of one source within WINDOW_MS. */
-export const MAX_BAD_REVIEWS = 20;
 const WINDOW_MS = 60_000;
 /** Sources that are remembered; further ones share one budget. */
 const MAX_SOURCES = 10_000;
 const OTHERS = '';
 
-/** How many unknown tokens of a source may be reviewed: whoever makes up tokens must not spend the API server's time. */
-export interface ReviewBudget {
-  /** Takes one of the source's reviews; or the seconds until there is one. */
-  take(source: string): { retryAfterSeconds: number } | null;
-  /** Gives it back: the token was good, or could not be judged. */
-  giveBack(source: string): void;
+export interface Limited {
+  kind: 'limited';
+  retryAfterSeconds: number;
 }
 
-export function createReviewBudget(clock: Clock): ReviewBudget {
-  /** The times of what each source has taken, oldest first. */
-  const taken = new Map<string, number[]>();
+/** How many unknown tokens of a source may be reviewed: whoever makes up tokens must not spend the API server's time. */
+export interface ReviewBudget<T> {
+  /**
+   * Only a bad verdict is charged; a good one, or none, costs nothing. Reviews under way could all turn out bad, so those that
+   * would then be too many wait for them.
+   */
+  within(source: string, review: () => Promise<T>): Promise<T | Limited>;
+}
 
-  function entryOf(source: string): { key: string; times: number[] } {
+interface Entry {
+  key: string;
+  /** When its bad verdicts came, oldest first. */
+  bad: number[];
+  underWay: number;
+  waiting: (() => void)[];
+}
+
+export interface ReviewBudgetOptions<T> {
+  clock: Clock;
+  /** Bad verdicts of one source in a minute. */
+  maxBad: number;
+  isBad: (verdict: T) => boolean;
+}
+
+export function createReviewBudget<T>({ clock, maxBad, isBad }: ReviewBudgetOptions<T>): ReviewBudget<T> {
+  /** Those whose last bad verdict is the oldest come first. */
+  const entries = new Map<string, Entry>();
+
+  function entryOf(source: string): Entry {
+    const key = entries.has(source) || entries.size < MAX_SOURCES ? source : OTHERS;
+    const entry = entries.get(key) ?? { key, bad: [], underWay: 0, waiting: [] };
+    entries.set(key, entry);
     const nowMs = clock.monotonicMs();
-    const key = taken.has(source) || taken.size < MAX_SOURCES ? source : OTHERS;
-    const times = (taken.get(key) ?? []).filter((ms) => nowMs - ms < WINDOW_MS);
-    return { key, times };
+    entry.bad = entry.bad.filter((ms) => nowMs - ms < WINDOW_MS);
+    return entry;
   }
 
-  /** The sources whose last review is the oldest come first. */
   function forgetOld(): void {
-    for (const [source, times] of taken) {
-      if (clock.monotonicMs() - (times.at(-1) ?? 0) < WINDOW_MS) return;
-      taken.delete(source);
+    for (const [key, { bad, underWay }] of entries) {
+      if (underWay > 0 || clock.monotonicMs() - (bad.at(-1) ?? -Infinity) < WINDOW_MS) return;
+      entries.delete(key);
     }
   }
 
-  return {
-    take(source) {
+  async function start(source: string): Promise<Entry | Limited> {
+    for (;;) {
       forgetOld();
-      const { key, times } = entryOf(source);
-      const [oldest] = times;
-      if (oldest !== undefined && times.length >= MAX_BAD_REVIEWS)
-        return { retryAfterSeconds: Math.ceil((oldest + WINDOW_MS - clock.monotonicMs()) / 1000) };
-      taken.delete(key);
-      taken.set(key, [...times, clock.monotonicMs()]);
-      return null;
-    },
-    giveBack(source) {
-      const { key, times } = entryOf(source);
-      if (times.length > 1) taken.set(key, times.slice(0, -1));
-      else taken.delete(key);
+      const entry = entryOf(source);
+      const [oldest] = entry.bad;
+      if (oldest !== undefined && entry.bad.length >= maxBad) {
+        const retryAfterSeconds = Math.ceil((oldest + WINDOW_MS - clock.monotonicMs()) / 1000);
+        return { kind: 'limited', retryAfterSeconds };
+      }
+      if (entry.bad.length + entry.underWay < maxBad) {
+        entry.underWay += 1;
+        return entry;
+      }
+      await new Promise<void>((resolve) => entry.waiting.push(resolve));
+    }
+  }
+
+  function end(entry: Entry, wasBad: boolean): void {
+    entry.underWay -= 1;
+    if (wasBad) {
+      entry.bad.push(clock.monotonicMs());
+      entries.delete(entry.key);
+      entries.set(entry.key, entry);
+    } else if (entry.underWay === 0 && entry.bad.length === 0) entries.delete(entry.key);
+    for (const wake of entry.waiting.splice(0)) wake();
+  }
+
+  return {
+    async within(source, review) {
+      const entry = await start(source);
+      if ('kind' in entry) return entry;
+      let wasBad = false;
+      try {
+        const verdict = await review();
+        wasBad = isBad(verdict);
+        return verdict;
+      } finally {
+        end(entry, wasBad);
+      }
     },
   };
 }
