@@ -88,10 +88,22 @@ type Step = readonly [what: string, version: string, step: () => Promise<void>];
 const STEPS: readonly Step[] = [
   ['the upgrade to this chart', PRESENT, () => helm('upgrade', RELEASE, CHART, '-f', '-')],
   ['the rollback to 0.1.0', '0.1.0', () => helm('rollback', RELEASE, '1')],
-  // With the values of 0.1.0 alone: those that came later are not even there.
+  // With the values of 0.1.0 alone, but for the one that is refused: those that came later are not even there.
   ...(IN_SOAK
     ? ([
-        ['the upgrade with --reuse-values', PRESENT, () => helm('upgrade', RELEASE, CHART, '--reuse-values')],
+        [
+          'the upgrade with --reuse-values',
+          PRESENT,
+          () =>
+            helm(
+              'upgrade',
+              RELEASE,
+              CHART,
+              '--reuse-values',
+              '--set',
+              'webhook.resources.limits.memory=384Mi',
+            ),
+        ],
       ] satisfies Step[])
     : []),
 ];

@@ -15,21 +15,19 @@ const PRESENT = join(import.meta.dirname, 'agent-compliance');
 
 const helm = (...args: string[]) => run([clusterBinary('helm'), ...args]);
 let folder: string;
+/** The one default of 0.1.0 that is refused: its webhook accepted smaller reviews. */
+const ENOUGH_MEMORY = ['--set', 'webhook.resources.limits.memory=384Mi'];
+
+/** What a chart makes of these values. */
+const templateOf = (chart: string, ...args: string[]) =>
+  helm(
+    ...['template', 'platform', chart, '-n', 'platform-system', '--kube-version', '1.36.0'],
+    ...[...REQUIRED, ...args],
+  );
 
 /** Kind and name of every object that a chart makes. */
 async function objectsOf(chart: string, ...args: string[]): Promise<string[]> {
-  const command = [
-    'template',
-    'platform',
-    chart,
-    '-n',
-    'platform-system',
-    '--kube-version',
-    '1.36.0',
-    ...REQUIRED,
-    ...args,
-  ];
-  const { stdout, stderr, code } = await helm(...command);
+  const { stdout, stderr, code } = await templateOf(chart, ...args);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   return parseAllDocuments(stdout)
     .map((document) => document.toJS() as { kind: string; metadata: { name: string } } | null)
@@ -60,9 +58,24 @@ async function objectsOf(chart: string, ...args: string[]): Promise<string[]> {
       ['--set', 'canary.enabled=false,remote.createNamespace=false,crds.install=false'],
     ],
     ['with one replica of each', ['--set', 'webhook.replicas=1,operator.replicas=1,controlPlane.replicas=1']],
-  ])('are enough for this chart, %s', async (_how, args) => {
-    const [before, now] = await Promise.all([objectsOf(FROZEN, ...args), objectsOf(folder, ...args)]);
+  ])('and enough memory for the webhook are enough for this chart, %s', async (_how, args) => {
+    const [before, now] = await Promise.all([
+      objectsOf(FROZEN, ...args),
+      objectsOf(folder, ...ENOUGH_MEMORY, ...args),
+    ]);
     // Whatever is there under its name stays there: what Helm finds no more in a release it deletes.
     expect(now).toEqual(expect.arrayContaining(before));
+  });
+
+  test('alone are refused, with what to set', async () => {
+    const { code, stderr } = await templateOf(folder);
+    expect({ code, problems: stderr.match(/^- .*/gm) }).toEqual({
+      code: 1,
+      problems: [
+        expect.stringMatching(
+          /^- webhook\.resources\.limits\.memory: 192Mi is under 320Mi, .*: --set webhook\.resources\.limits\.memory=384Mi$/,
+        ),
+      ],
+    });
   });
 });

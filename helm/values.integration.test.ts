@@ -153,6 +153,10 @@ const BY_CHECK: Refusal[] = [
     ['policy.opa.resources.requests.cpu=600m'],
     'policy.opa.resources.requests.cpu: 600m is over the limit, which is 500m',
   ],
+  [
+    ['webhook.resources.limits.memory=319Mi'],
+    'webhook.resources.limits.memory: 319Mi is under 320Mi, with which a review of the largest pod may end the process; take 384Mi',
+  ],
   [['operator.resources.limits.memory=64Mi'], 'operator.resources.limits.memory: 64Mi is under 96Mi'],
   [
     ['sidecar.resources.limits.memory=32Gi'],
@@ -201,6 +205,7 @@ const ACCEPTED: string[][] = [
   ['policy=null', 'guard=null', 'canary=null'],
   ['networkPolicy=null', 'monitoring=null', 'adminKey=null', 'operator.podDisruptionBudget=null'],
   ['webhook.resources.limits.cpu=null'],
+  ['webhook.resources.limits.memory=320Mi'],
   ['webhook.resources.limits.memory=1e9', 'webhook.resources.requests.cpu=.5'],
   ['operator.resources.limits.ephemeral-storage=1Gi'],
   ['canary.enabled=false', 'canary.namespace=platform-system'],

@@ -140,6 +140,7 @@ A check is (list <is wrong> "path of the value" "what is wrong, and what to do")
 {{- range $path, $values := dict "operator.resources" .Values.operator.resources "webhook.resources" .Values.webhook.resources "controlPlane.resources" .Values.controlPlane.resources "sidecar.resources" .Values.sidecar.resources "policy.opa.resources" .Values.policy.opa.resources -}}
 {{- $requests := $values.requests | default dict -}}
 {{- $limits := $values.limits | default dict -}}
+{{- $isWebhook := eq $path "webhook.resources" -}}
 {{- range $side, $quantities := dict "requests" $requests "limits" $limits -}}
 {{- range $name, $quantity := $quantities -}}
 {{- $place := printf "%s.%s.%s" $path $side $name -}}
@@ -147,8 +148,10 @@ A check is (list <is wrong> "path of the value" "what is wrong, and what to do")
 {{- $checks = append $checks (list true $place (printf "%q is no quantity such as 250m or 192Mi" (toString $quantity))) -}}
 {{- else if and (has $path (list "sidecar.resources" "policy.opa.resources")) (not (include "ac.isSidecarSize" (list $name $quantity))) -}}
 {{- $checks = append $checks (list true $place (printf "%s is not from %s" (toString $quantity) (eq $name "cpu" | ternary "1m to 64" "96Mi to 16Gi"))) -}}
-{{- else if and (eq $name "memory") (eq $side "limits") (lt (include "ac.number" $quantity | float64) (include "ac.number" "96Mi" | float64)) -}}
-{{- $checks = append $checks (list true $place (printf "%s is under 96Mi, in which the process does not run" (toString $quantity))) -}}
+{{- else if and (eq $name "memory") (eq $side "limits") (lt (include "ac.number" $quantity | float64) (include "ac.number" ($isWebhook | ternary "320Mi" "96Mi") | float64)) -}}
+{{- $checks = append $checks (list true $place (printf "%s is under %s" (toString $quantity) ($isWebhook | ternary
+  "320Mi, with which a review of the largest pod may end the process; take 384Mi, the default, which --reuse-values does not bring: --set webhook.resources.limits.memory=384Mi"
+  "96Mi, in which the process does not run"))) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
