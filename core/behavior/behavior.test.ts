@@ -39,6 +39,11 @@ describe('behavioral headers', () => {
       { 'x-platform-tools-called': Buffer.from('löschen, 検索 🎉').toString('latin1') },
       { toolsCalled: ['löschen', '検索 🎉'] },
     ],
+    [
+      'raw UTF-8 that ends in the byte 0xA0',
+      { 'x-platform-tools-called': Buffer.from('voilà,\tР \t, à ,Р').toString('latin1') },
+      { toolsCalled: ['voilà', 'Р', 'à'] },
+    ],
     ['raw ISO 8859-1', { 'x-platform-tools-called': 'l\xf6schen' }, { toolsCalled: ['löschen'] }],
     [
       'both in one name',

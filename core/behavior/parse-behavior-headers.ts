@@ -56,8 +56,24 @@ export function hasBehavior(behavior: Behavior): boolean {
 function namesIn(value: string): string[] {
   const names = new Set<string>();
   for (const each of value.split(',')) {
-    const name = cut(nameFromHeader(each.trim()), MAX_NAME_LENGTH);
+    const name = cut(nameFromHeader(withoutBlanks(each)), MAX_NAME_LENGTH);
     if (name !== '' && names.size < MAX_NAMES) names.add(name);
   }
   return [...names];
+}
+
+/**
+ * Without the space that HTTP has around list members (RFC 9110 section 5.6.3). `trim` would take more: each character
+ * is a byte here, and raw UTF-8 may end in 0xA0.
+ */
+function withoutBlanks(member: string): string {
+  let start = 0;
+  let end = member.length;
+  while (start < end && isBlank(member[start])) start += 1;
+  while (end > start && isBlank(member[end - 1])) end -= 1;
+  return member.slice(start, end);
+}
+
+function isBlank(character: string | undefined): boolean {
+  return character === ' ' || character === '\t';
 }
