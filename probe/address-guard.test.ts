@@ -1,3 +1,4 @@
+import dns from 'node:dns';
 import { hostname, networkInterfaces } from 'node:os';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { TestServers } from '../testing/sockets.ts';
@@ -86,6 +87,24 @@ describe('no probe connects to a refused address', () => {
     const url = `http://127.0.0.1:${port}/mcp`;
     expect((await mcpReach({ address: { url }, guard })).state).toBe('reachable');
     expect([checks, methods]).toEqual([2, ['POST']]);
+  });
+
+  test('a name is looked up as the process does by then, which may have replaced it', async () => {
+    const port = await servers.tcp((socket) => socket.end());
+    const { lookup } = dns;
+    const asked: string[] = [];
+    const replaced = (name: string, _options: object, done: (error: null, found: object[]) => void): void => {
+      asked.push(name);
+      done(null, [{ address: '127.0.0.1', family: 4 }]);
+    };
+    try {
+      dns.lookup = Object.assign(replaced as unknown as typeof lookup, lookup);
+      const guard = createAddressGuard([]);
+      expect((await tcpReach('pinned.invalid', port, { guard })).state).toBe('reachable');
+    } finally {
+      dns.lookup = lookup;
+    }
+    expect(asked).toEqual(['pinned.invalid']);
   });
 
   test('any other address is probed, by its name too', async () => {

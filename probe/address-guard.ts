@@ -1,4 +1,4 @@
-import { lookup as resolve } from 'node:dns';
+import dns from 'node:dns';
 import { BlockList, isIP, isIPv6, type LookupFunction } from 'node:net';
 import { isOwnAddress } from './own-address.ts';
 
@@ -44,7 +44,8 @@ export function guarded(
   if (guard === undefined) return { refusal: null };
   if (isIP(host) > 0) return { refusal: guard(host, port) };
   const lookup: LookupFunction = (name, options, callback) => {
-    resolve(name, { ...options, all: true }, (error, found) => {
+    // Not imported by name: the sidecar replaces it for `localhost`.
+    dns.lookup(name, { ...options, all: true }, (error, found) => {
       const reasons = error === null ? found.map(({ address }) => guard(address, port)) : [];
       const allowed = error === null ? found.filter((_, index) => reasons[index] === null) : [];
       const [first] = allowed;
