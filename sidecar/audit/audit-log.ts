@@ -32,7 +32,7 @@ export interface AuditLogOptions {
   chatPath: () => string | undefined;
   /** Counts bytes of responses that are kept until their token usage is read; false: there is no room for them. */
   keepForUsage: (bytes: number) => boolean;
-  /** Bytes that the events of all entries may take. */
+  /** Bytes that the events and names of all entries may take. */
   maxEventBytes: number;
 }
 
@@ -83,6 +83,7 @@ export class AuditLog {
       chatPath: chatPath(),
       startedAtMs: clock.monotonicMs(),
       keepForUsage,
+      onNames: this.#named,
       onComplete: this.#completed,
     });
   }
@@ -128,6 +129,8 @@ export class AuditLog {
   windowArrived(window: UsageWindow): void {
     this.#window = subtractWindow(this.#window, window, this.#options.clock.now());
   }
+
+  readonly #named = (entry: AuditEntry): void => this.eventMemory.count(entry);
 
   readonly #completed = (entry: AuditEntry): void => {
     if (entry.outcome !== undefined) this.outcomes[entry.outcome] += 1;

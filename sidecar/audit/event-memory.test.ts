@@ -1,8 +1,9 @@
-import { expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import type { BehavioralEvent } from '../../core/behavior/audit-entry.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { AuditLog } from './audit-log.ts';
 import { MAX_ENTRY_BYTES } from './event-memory.ts';
+import type { AnswerFacts, Recording } from './recording.ts';
 
 const MAX_BYTES = 4 * MAX_ENTRY_BYTES;
 const tool = (name: string): BehavioralEvent => ({ type: 'tool', name });
@@ -46,4 +47,44 @@ test('however many events come, the newest entries have theirs, and the oldest l
   const [oldest] = audit.ring.newest();
   expect(oldest?.toolsCalled?.length).toBe(2);
   expect(audit.ring.last).toBe(100);
+});
+
+describe('names in heads and trailers', () => {
+  const TOOLS = 'x-platform-tools-called';
+  /** As many as a head of 16 KiB can have. */
+  const namesOf = (salt: number): ReadonlyMap<string, string> =>
+    new Map([[TOOLS, Array.from({ length: 1000 }, (_, index) => `${salt}-${index}`.padEnd(15, 'x')).join()]]);
+  const answer = (platform: ReadonlyMap<string, string>): AnswerFacts => ({
+    statusCode: 200,
+    contentType: undefined,
+    contentEncoding: undefined,
+    platform,
+  });
+  const arrive = (audit: AuditLog, number: number): Recording =>
+    audit.arrive({ requestId: `r${number}`, method: 'GET', target: '/' });
+
+  test.each<[string, (recording: Recording, number: number) => void]>([
+    ['a head', (recording, number) => recording.head(answer(namesOf(number)))],
+    ['trailers', (recording, number) => recording.trailers(namesOf(number))],
+  ])('of %s count: the newest entries have theirs, and the oldest keep the first few', (_title, report) => {
+    const audit = logWith(0);
+    for (let i = 0; i < 200; i += 1) report(arrive(audit, i), i);
+    const kept = audit.ring.newest().map(({ toolsCalled }) => toolsCalled?.length ?? 0);
+    const first = kept.indexOf(1000);
+    expect(first).toBeGreaterThan(0);
+    expect(kept.slice(first).every((count) => count === 1000)).toBe(true);
+    expect(new Set(kept.slice(0, first))).toEqual(new Set([37]));
+    expect(audit.eventMemory.bytes).toBeLessThanOrEqual(MAX_BYTES);
+    expect(audit.eventMemory.bytes).toBeGreaterThan(MAX_BYTES / 2);
+  });
+
+  test('that are so few that their entry would keep them are not counted', () => {
+    const audit = logWith(0);
+    arrive(audit, 0).head(answer(new Map([[TOOLS, 'search,drop']])));
+    expect(audit.eventMemory.bytes).toBe(0);
+    expect(audit.recordEvents({ requestId: 'r0', events: [tool('find')] })).toMatchObject({
+      toolsCalled: ['search', 'drop', 'find'],
+    });
+    expect(audit.eventMemory.bytes).toBeGreaterThan(0);
+  });
 });

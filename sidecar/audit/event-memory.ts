@@ -1,17 +1,17 @@
 import type { AuditEntry, BehavioralEvent } from '../../core/behavior/audit-entry.ts';
-import { eventBytes, namesBytes, withoutDetails } from '../../core/behavior/event-bytes.ts';
+import { eventBytes, hasDetails, namesBytes, withoutDetails } from '../../core/behavior/event-bytes.ts';
 
 /** Bytes that the events and names of one entry may take: several batches of full size. */
 export const MAX_ENTRY_BYTES = 512 * 1024;
 
-/** Bounds the memory that events take: for each entry, and for all of them. */
+/** Bounds the memory that events and names take: for each entry, and for all of them. */
 export class EventMemory {
   /** Events that were refused because their entry had no room. */
   refused = 0;
   /** Events that were removed from older entries. */
   removed = 0;
   readonly #maxBytes: number;
-  /** Bytes by entry, in the order of the first event. */
+  /** Bytes by entry, in the order in which they were counted first. */
   readonly #entries = new Map<AuditEntry, number>();
   #bytes = 0;
 
@@ -31,8 +31,10 @@ export class EventMemory {
     return false;
   }
 
-  /** Events came to this entry. Beyond the bound, the oldest entries lose theirs. */
+  /** Events or names came to this entry. Beyond the bound, the oldest entries lose theirs. */
   count(entry: AuditEntry): void {
+    // It could lose nothing. To hold it here would keep what the ring has overwritten.
+    if (!this.#entries.has(entry) && !hasDetails(entry)) return;
     const bytes = eventBytes(entry.events ?? []) + namesBytes(entry);
     this.#bytes += bytes - (this.#entries.get(entry) ?? 0);
     this.#entries.set(entry, bytes);

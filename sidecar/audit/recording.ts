@@ -22,6 +22,8 @@ export interface RecordingOptions {
   startedAtMs: number;
   /** Counts bytes that are kept of responses; false: there is no room for them. */
   keepForUsage(bytes: number): boolean;
+  /** Called when a head or trailers brought names. */
+  onNames(entry: AuditEntry): void;
   /** Called once, with the completed entry. */
   onComplete(entry: AuditEntry): void;
 }
@@ -150,7 +152,11 @@ export class Recording {
   }
 
   #behavior(platform: ReadonlyMap<string, string>): void {
-    if (platform.size > 0) addBehavior(this.#entry, parseBehaviorHeaders(platform));
+    if (platform.size === 0) return;
+    const behavior = parseBehaviorHeaders(platform);
+    addBehavior(this.#entry, behavior);
+    if (behavior.guardrailsInvoked?.length || behavior.toolsCalled?.length)
+      this.#options.onNames(this.#entry);
   }
 }
 
