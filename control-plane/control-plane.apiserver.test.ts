@@ -215,8 +215,9 @@ const REMOTE = 'platform-remote';
     const forged = Array.from({ length: 50 }, (_, index) => `${header}.${claims}.${'A'.repeat(300)}${index}`);
     const answers = await Promise.all(forged.map((each) => push(url, each)));
     const statuses = answers.map(({ status }) => status);
-    expect(statuses.filter((status) => status === 401)).toHaveLength(20);
-    expect(statuses.filter((status) => status === 429)).toHaveLength(30);
+    // They copy the uid of a pod that reports: five more than the 20 of their address.
+    expect(statuses.filter((status) => status === 401)).toHaveLength(25);
+    expect(statuses.filter((status) => status === 429)).toHaveLength(25);
     const limited = answers.find(({ status }) => status === 429)!;
     expect(Number(limited.headers.get('retry-after'))).toBeGreaterThan(0);
     expect((await push(url, token, aHeartbeat({ seq: 2 }))).status).toBe(204);
