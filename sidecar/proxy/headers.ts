@@ -19,13 +19,14 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set([
 /** Dropped from requests and written anew. */
 const REWRITTEN: ReadonlySet<string> = new Set(['expect', 'host', 'x-request-id']);
 
-/** Where a request came from, each with a bit of its own: passed unchanged when present, set when absent. */
+/** A bit for each header that names where a request came from: passed unchanged when present, set when absent. */
+const [FOR, PROTO, HOST, PORT, ELEMENT] = [1, 2, 4, 8, 16] as const;
 const FORWARDED: ReadonlyMap<string, number> = new Map([
-  ['x-forwarded-for', 1],
-  ['x-forwarded-proto', 2],
-  ['x-forwarded-host', 4],
-  ['x-forwarded-port', 8],
-  ['forwarded', 16],
+  ['x-forwarded-for', FOR],
+  ['x-forwarded-proto', PROTO],
+  ['x-forwarded-host', HOST],
+  ['x-forwarded-port', PORT],
+  ['forwarded', ELEMENT],
 ]);
 
 /** A `Connection` header may name what else belongs to the connection, but not what frames or routes the message. */
@@ -151,11 +152,11 @@ export function requestHeaders(raw: HeaderList, to: ForwardedFor): string[] {
 /** Adds where the request came from, without what an earlier proxy has set (`present`: bits of `FORWARDED`). */
 function forward(head: string[], present: number, { host, proto, remoteAddress }: ForwardedFor): void {
   const address = plainAddress(remoteAddress);
-  if ((present & 1) === 0) head.push('X-Forwarded-For', address);
-  if ((present & 2) === 0) head.push('X-Forwarded-Proto', proto);
-  if (host !== null && (present & 4) === 0) head.push('X-Forwarded-Host', host);
-  if (host !== null && (present & 8) === 0) head.push('X-Forwarded-Port', portOf(host, proto));
-  if ((present & 16) === 0) head.push('Forwarded', forwardedElement(address, host, proto));
+  if ((present & FOR) === 0) head.push('X-Forwarded-For', address);
+  if ((present & PROTO) === 0) head.push('X-Forwarded-Proto', proto);
+  if (host !== null && (present & HOST) === 0) head.push('X-Forwarded-Host', host);
+  if (host !== null && (present & PORT) === 0) head.push('X-Forwarded-Port', portOf(host, proto));
+  if ((present & ELEMENT) === 0) head.push('Forwarded', forwardedElement(address, host, proto));
 }
 
 /** The port that the client asked for. */
