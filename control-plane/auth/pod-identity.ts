@@ -8,6 +8,7 @@ import { AGENT_LABEL, isDnsLabel, TOKEN_AUDIENCE } from '../../core/injection/na
 import { sidecarProblem, type SidecarImages } from '../../core/injection/true-sidecar.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { createProvenPods } from './proven-pods.ts';
+import { setNewest } from './set-newest.ts';
 import { createReviewBudget, type Limited } from './review-budget.ts';
 
 /** The pod that a projected token speaks for, and the agent that this pod is. */
@@ -68,17 +69,10 @@ export function createPodIdentity({ client, clock, sidecarImages }: PodIdentityO
     const found = await podOf({ client, sidecarImages }, verdict);
     const now = clock.now().getTime();
     const until = found.kind === 'pod' ? Math.min(now + POSITIVE_MS, expiryOf(token)) : now + NEGATIVE_MS;
-    remember(hash, { found, until });
+    // Garbage pushes out garbage at the same rate as good answers, which costs a review.
+    setNewest(answers, [hash, { found, until }], MAX_ANSWERS);
     if (found.kind === 'pod') proven.add(found.uid);
     return found;
-  }
-
-  function remember(hash: string, answer: Remembered): void {
-    answers.delete(hash);
-    answers.set(hash, answer);
-    // The oldest first: whoever sends garbage pushes out garbage at the same rate as good answers, which costs a review.
-    const oldest = answers.keys().next();
-    if (answers.size > MAX_ANSWERS && !oldest.done) answers.delete(oldest.value);
   }
 
   /**
@@ -164,7 +158,7 @@ function claimsOf(token: string): JWTPayload | null {
   }
 }
 
-/** The pod that the token says it is bound to; nobody has verified it. */
+/** The pod that the token names as its own, unverified. */
 function podUidOf(token: string): string | null {
   const { 'kubernetes.io': bound } = claimsOf(token) ?? {};
   const uid = (bound as { pod?: { uid?: unknown } | null } | null | undefined)?.pod?.uid;

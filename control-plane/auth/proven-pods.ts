@@ -1,4 +1,5 @@
 import type { Clock } from '../../runtime/clock.ts';
+import { setNewest } from './set-newest.ts';
 
 /** Longer than an hour, for which a token of the injector lives. */
 const PROVEN_MS = 2 * 3600_000;
@@ -14,12 +15,7 @@ export function createProvenPods(clock: Clock): ProvenPods {
   /** When each was last proven, the oldest first. */
   const times = new Map<string, number>();
   return {
-    add(uid) {
-      times.delete(uid);
-      times.set(uid, clock.monotonicMs());
-      const oldest = times.keys().next();
-      if (times.size > MAX_PODS && !oldest.done) times.delete(oldest.value);
-    },
+    add: (uid) => setNewest(times, [uid, clock.monotonicMs()], MAX_PODS),
     has(uid) {
       const at = times.get(uid);
       return at !== undefined && clock.monotonicMs() - at < PROVEN_MS;

@@ -10,7 +10,7 @@ export interface Limited {
   retryAfterSeconds: number;
 }
 
-/** How many unknown tokens of a source may be reviewed: whoever makes up tokens must not spend the API server's time. */
+/** How many unknown tokens of a source may be reviewed: a sender of invented tokens must not spend the API server's time. */
 export interface ReviewBudget<T> {
   /**
    * Only a bad verdict is charged; a good one, or none, costs nothing. Reviews under way could all turn out bad, so those that
@@ -78,7 +78,7 @@ export function createReviewBudget<T>({ clock, maxBad, isBad }: ReviewBudgetOpti
       entries.delete(entry.key);
       entries.set(entry.key, entry);
     } else if (entry.underWay === 0 && entry.bad.length === 0) entries.delete(entry.key);
-    for (const wake of entry.waiting.splice(0)) wake();
+    for (const resume of entry.waiting.splice(0)) resume();
   }
 
   return {
