@@ -6,8 +6,9 @@ import { openEventStream, type EventStream } from '../../testing/event-stream.ts
 import { ManualClock } from '../../testing/manual-clock.ts';
 import { aMoment } from '../../testing/moment.ts';
 import { until } from '../../testing/proxy-rig.ts';
-import { AuditLog } from './audit-log.ts';
+import type { AuditLog } from './audit-log.ts';
 import { AuditStreams } from './audit-streams.ts';
+import { auditLogOf } from '../../testing/audit-log.ts';
 
 let audit: AuditLog;
 let clock: ManualClock;
@@ -20,14 +21,7 @@ let connections: Socket[];
 beforeEach(async () => {
   clock = new ManualClock('2026-03-01T10:00:00Z');
   stopping = new AbortController();
-  audit = new AuditLog({
-    capacity: 10,
-    clock,
-    withQuery: false,
-    chatPath: () => undefined,
-    keepForUsage: () => true,
-    maxEventBytes: 1e6,
-  });
+  audit = auditLogOf(clock);
   const streams = new AuditStreams({ audit, clock, signal: stopping.signal });
   server = createServer((_request, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' });

@@ -1,9 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import type { BehavioralEvent } from '../../core/behavior/audit-entry.ts';
 import { systemClock } from '../../runtime/clock.ts';
-import { AuditLog } from './audit-log.ts';
+import type { AuditLog } from './audit-log.ts';
 import { MAX_ENTRY_BYTES } from './event-memory.ts';
 import type { AnswerFacts, Recording } from './recording.ts';
+import { auditLogOf } from '../../testing/audit-log.ts';
 
 const MAX_BYTES = 4 * MAX_ENTRY_BYTES;
 const tool = (name: string): BehavioralEvent => ({ type: 'tool', name });
@@ -12,14 +13,7 @@ const batch = (salt: string): BehavioralEvent[] =>
   Array.from({ length: 100 }, (_, index) => tool(`${salt}${index}`.padEnd(500, 'x')));
 
 function logWith(entries: number): AuditLog {
-  const audit = new AuditLog({
-    capacity: 1000,
-    clock: systemClock,
-    withQuery: false,
-    chatPath: () => undefined,
-    keepForUsage: () => true,
-    maxEventBytes: MAX_BYTES,
-  });
+  const audit = auditLogOf(systemClock, { capacity: 1000, maxEventBytes: MAX_BYTES });
   for (let i = 0; i < entries; i += 1) audit.arrive({ requestId: `r${i}`, method: 'GET', target: '/' });
   return audit;
 }

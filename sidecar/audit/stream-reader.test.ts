@@ -1,19 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
 import { systemClock } from '../../runtime/clock.ts';
 import fc from '../../testing/properties.ts';
-import { AuditLog } from './audit-log.ts';
+import type { AuditLog } from './audit-log.ts';
 import type { Recording } from './recording.ts';
 import { StreamReader, type StreamStart } from './stream-reader.ts';
+import { auditLogOf } from '../../testing/audit-log.ts';
 
-const logOf = (capacity: number): AuditLog =>
-  new AuditLog({
-    capacity,
-    clock: systemClock,
-    withQuery: false,
-    chatPath: () => undefined,
-    keepForUsage: () => true,
-    maxEventBytes: 1e6,
-  });
+const logOf = (capacity: number): AuditLog => auditLogOf(systemClock, { capacity });
 const arrive = (audit: AuditLog, requestId: string): Recording =>
   audit.arrive({ requestId, method: 'GET', target: '/' });
 const complete = (recording: Recording): void =>

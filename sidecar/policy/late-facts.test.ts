@@ -5,9 +5,10 @@ import type { PolicyInput } from '../../core/policy/policy-input.ts';
 import { evaluate, policyOf } from '../../core/policy/policy.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { plainManifest } from '../../testing/manifests/plain-manifest.ts';
-import { AuditLog } from '../audit/audit-log.ts';
+import type { AuditLog } from '../audit/audit-log.ts';
 import type { Recording } from '../audit/recording.ts';
 import { PolicyDesk, type Verdict } from './policy-desk.ts';
+import { auditLogOf } from '../../testing/audit-log.ts';
 
 const PII = 'pii_detector_not_invoked';
 const DESTRUCTIVE = 'destructive_tool_without_confirmation';
@@ -24,14 +25,7 @@ let open: (() => Promise<void>)[];
 
 beforeEach(() => {
   open = [];
-  audit = new AuditLog({
-    capacity: 10,
-    clock: systemClock,
-    withQuery: false,
-    chatPath: () => undefined,
-    keepForUsage: () => true,
-    maxEventBytes: 1e6,
-  });
+  audit = auditLogOf(systemClock);
   const ask = (input: PolicyInput): Promise<PolicyAnswer> =>
     new Promise((resolve) => {
       open.push(async () => {

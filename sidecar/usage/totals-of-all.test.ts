@@ -1,23 +1,17 @@
 import { expect, test } from '@jest/globals';
 import { plainManifest } from '../../testing/manifests/plain-manifest.ts';
 import { ManualClock } from '../../testing/manual-clock.ts';
-import { AuditLog } from '../audit/audit-log.ts';
+import type { AuditLog } from '../audit/audit-log.ts';
 import { OthersToday } from './others-today.ts';
 import { totalsOfAll } from './totals-of-all.ts';
+import { auditLogOf } from '../../testing/audit-log.ts';
 
 const priced = plainManifest('shop', []);
 priced.spec.model.costControls = { usdPerMillionTokens: { input: 2, output: 8 } };
 
 function usage(): { audit: AuditLog; others: OthersToday; clock: ManualClock } {
   const clock = new ManualClock('2026-03-01T12:00:00Z');
-  const audit = new AuditLog({
-    capacity: 10,
-    clock,
-    withQuery: false,
-    chatPath: () => undefined,
-    keepForUsage: () => true,
-    maxEventBytes: 1e6,
-  });
+  const audit = auditLogOf(clock);
   audit
     .arrive({ requestId: 'r-1', method: 'POST', target: '/chat' })
     .complete({ statusCode: 200, aborted: false, atMs: 0 });
