@@ -8,7 +8,7 @@ export default defineConfig(
   {
     files: ['**/*.ts'],
     extends: [ts.configs.recommendedTypeChecked, ts.configs.stylisticTypeChecked],
-    languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
+    languageOptions: { parserOptions: { project: './tsconfig.json', tsconfigRootDir: import.meta.dirname } },
     rules: {
       // A promise nobody waits for is the bug class of a proxy; void marks the ones that are meant.
       '@typescript-eslint/no-floating-promises': ['error', { ignoreVoid: true }],
