@@ -1,10 +1,9 @@
-// Six projects. The name of a test file selects its project:
+// Five projects. The name of a test file selects its project:
 //   *.test.ts              unit: pure code and loopback sockets
 //   *.integration.test.ts  real OPA, databases, client SDKs, bundles, the demo
 //   *.apiserver.test.ts    a real API server with etcd, without nodes
 //   *.realtime.test.ts     tests where real time has to pass; run alone (CONTRIBUTING.md lists the limits)
-//   e2e/*.test.ts          the product in one cluster that all of them share
-//   e2e/cluster, e2e/images  that cluster and its images themselves
+//   e2e/**/*.test.ts       the product in one cluster that all of them share, and that cluster and its images
 const common = {
   testEnvironment: 'node',
   extensionsToTreatAsEsm: ['.ts'],
@@ -49,10 +48,9 @@ export default {
     {
       ...common,
       displayName: 'e2e',
-      testMatch: ['<rootDir>/e2e/*.test.ts'],
+      testMatch: ['<rootDir>/e2e/**/*.test.ts'],
       globalSetup: '<rootDir>/e2e/share-cluster.ts',
       globalTeardown: '<rootDir>/e2e/close-shared.ts',
     },
-    { ...common, displayName: 'cluster', testMatch: ['<rootDir>/e2e/{cluster,images}/*.test.ts'] },
   ],
 };

@@ -14,6 +14,8 @@ const scratch = mkdtempSync(join(tmpdir(), 'agent-compliance-test-'));
 /** Where each cluster of a suite leaves what the product asked of its API server, for scripts/check-rights.ts. */
 const E2E_RIGHTS = join(scratch, 'rights');
 mkdirSync(E2E_RIGHTS);
+/** The tests start the same bundles some hundred times; Node.js compiles each once. */
+const NODE_COMPILE_CACHE = join(scratch, 'compile-cache');
 const total = { passed: 0, failed: 0, skipped: 0 };
 /** Name of each failed suite, and what it said last. */
 const failures = [];
@@ -35,7 +37,10 @@ async function run(command, write, timeoutMinutes = 40) {
     output = (output + text).slice(-MAX_KEPT);
     write(text);
   };
-  const group = startGroup(command, { env: { ...process.env, E2E_RIGHTS, ...COLOURS }, write: take });
+  const group = startGroup(command, {
+    env: { ...process.env, E2E_RIGHTS, NODE_COMPILE_CACHE, ...COLOURS },
+    write: take,
+  });
   groups.add(group);
   const timer = setTimeout(() => {
     take(`\nended after ${timeoutMinutes} minutes\n`);

@@ -90,7 +90,6 @@ test('a group brings along what it wants; one that there is not is refused', () 
     'cluster binaries',
     'images',
     'product in the cluster',
-    'cluster',
     'permissions',
   ]);
   expect(() => suitesOf('units')).toThrow(

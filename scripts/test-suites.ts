@@ -93,14 +93,6 @@ export const SUITES: readonly Suite[] = [
     timeoutMinutes: 30,
     wants: ['build', 'cluster'],
   },
-  {
-    name: 'cluster',
-    group: 'e2e',
-    jest: jest('cluster'),
-    // One cluster at a time.
-    after: ['images', 'product in the cluster'],
-    needsCluster: true,
-  },
   // Alone: nothing else may take processor time from these. Each worker is idle four fifths of the time.
   {
     name: 'real time',

@@ -1,6 +1,6 @@
 // The cluster under the e2e suites: the one that E2E_KUBECONFIG names, else one of our own, thrown away afterwards.
 import { randomBytes } from 'node:crypto';
-import { accessSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { accessSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { apiAudit, type ApiAudit } from '../../testing/api-audit.ts';
@@ -8,6 +8,7 @@ import { CLUSTER_CACHE } from '../../testing/cluster-binary.ts';
 import { forwardByKubectl, forwardInside, type Forward } from './forward.ts';
 import { askedIn } from '../../testing/rights.ts';
 import { hold } from './hold.ts';
+import { processesWith } from './processes.ts';
 import { run, type RunOptions, type RunResult } from './run.ts';
 
 export interface Cluster {
@@ -78,18 +79,40 @@ export async function startOwnCluster(
   const name = `e2e-${process.pid}-${randomBytes(2).toString('hex')}`;
   const scratch = mkdtempSync(join(tmpdir(), 'agent-compliance-audit-'));
   const audit = apiAudit(scratch, AUDITED);
+  const devices = networkDevices();
   const held = await hold('cluster', { NAME: name, APISERVER_EXTRA: audit.args.join(' ') });
   const cluster: Cluster = {
     ...inside(name, env),
     audit,
     close: async () => {
+      // An empty list after the end means something only if the same search found the running cluster.
+      if (leftBehind(name, devices).length < 3) throw new Error(`the running cluster ${name} is not found`);
       await held.close();
+      const left = leftBehind(name, devices);
+      if (left.length > 0) throw new Error(`the cluster ${name} left behind: ${left.join(', ')}`);
       keepAsked(name, audit, env);
       rmSync(scratch, { recursive: true, force: true });
     },
   };
   return { cluster, running: JSON.stringify({ name, scratch } satisfies Running) };
 }
+
+const networkDevices = () => globSync('/sys/class/net/*');
+
+/** The processes, mounts, cgroups, files and new network devices of an own cluster. */
+function leftBehind(name: string, devicesBefore: readonly string[]): string[] {
+  const folder = folderOf(name);
+  const mounts = readFileSync('/proc/mounts', 'utf8').split('\n');
+  return [
+    ...processesWith(folder),
+    ...mounts.filter((line) => line.includes(folder)),
+    ...globSync(`/sys/fs/cgroup/**/k8s-${name}`),
+    ...globSync(folder),
+    ...networkDevices().filter((device) => !devicesBefore.includes(device)),
+  ];
+}
+
+const folderOf = (name: string) => join(CLUSTER_CACHE, `run-${name}`);
 
 /** A cluster that another owner closes; its audit log begins now. */
 function attached({ name, scratch }: Running, env: NodeJS.ProcessEnv): Cluster {
@@ -104,7 +127,7 @@ function attached({ name, scratch }: Running, env: NodeJS.ProcessEnv): Cluster {
 
 /** Commands and addresses inside the network of an own cluster. */
 function inside(name: string, env: NodeJS.ProcessEnv): Omit<Cluster, 'audit' | 'close'> {
-  const folder = join(CLUSTER_CACHE, `run-${name}`);
+  const folder = folderOf(name);
   const enter = join(folder, 'in');
   const exec: Cluster['exec'] = (command, execOptions) =>
     run([enter, ...command], { ...execOptions, env: withTools(env) });
