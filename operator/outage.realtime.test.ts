@@ -1,8 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { whyNoControlPlane } from '../e2e/cluster/control.ts';
 import type { AgentObservation } from '../core/observation/observation.ts';
-import { freePorts } from '../examples/demo/free-ports.ts';
 import { KubeError } from '../kube/client.ts';
 import { jsonLines } from '../kube/json-lines.ts';
 import { sameJson } from '../kube/merge-patch.ts';
@@ -12,19 +10,11 @@ import type { AuditEntry } from '../testing/api-audit.ts';
 import { apiServerOf, type ApiServerProcess } from '../testing/api-server-process.ts';
 import { compactEtcd } from '../testing/compact-etcd.ts';
 import type { Fault, ProxiedRequest } from '../testing/fault-proxy.ts';
-import { isSettled, makeAgents, removeAgent } from '../testing/fleet.ts';
-import { OperatorRig, until, type OperatorProcess } from '../testing/operator-rig.ts';
-import type { RunningPart } from '../testing/process-rig.ts';
-import { IN_SOAK, withinLimit } from '../testing/real-time.ts';
-import { openTroubledWay, type TroubledWay } from '../testing/troubled-way.ts';
+import { makeAgents, removeAgent } from '../testing/fleet.ts';
+import { until, type OperatorRig } from '../testing/operator-rig.ts';
+import { agent, NAMESPACE, OutageRig } from '../testing/outage-rig.ts';
+import { IN_SOAK } from '../testing/real-time.ts';
 
-const NAMESPACE = 'team';
-/** How long a part may take to answer whether it is ready. */
-const ANSWER_MS = 20_000;
-/** How long an API server is slow, or rejects writes: shorter than what makes a process unready. */
-const SHORT_MS = 5_000;
-const ADMIN_KEY = 'admin-key-of-a-test';
-const AWAY = 'the API server is not heard: pods, unlabelledPods, observations, services';
 /** What each informer of an operator and a control plane asks for before it watches. */
 const LISTS = [
   'control-plane agentobservations',
@@ -34,18 +24,6 @@ const LISTS = [
   'operator services',
 ];
 const THROTTLED = { status: 429, retryAfter: 1 };
-
-/** An operator and control planes, each on a way of its own to the one API server. */
-interface Troubled {
-  rig: OperatorRig;
-  ways: { operator: TroubledWay; first: TroubledWay; second: TroubledWay };
-  operator: OperatorProcess;
-  controlPlanes: ControlPlaneProcess[];
-}
-
-interface ControlPlaneProcess extends RunningPart {
-  url: string;
-}
 
 type Choice = (request: ProxiedRequest) => Fault | null;
 const watches =
@@ -60,18 +38,8 @@ const EACH_ITS_OWN: Record<string, Choice> = {
   services: watches('silent'),
 };
 
-/**
- * What an operator is when each response takes this long. A renewal of the Lease may take 5 s and caches are fresh for 15 s;
- * at 5 s per response a watch takes about as long from one sign of life to the next, so readiness alternates (null).
- */
-const SLOW: { seconds: number; isReady: boolean | null; leads: boolean }[] = [
-  { seconds: 2, isReady: true, leads: true },
-  { seconds: 5, isReady: null, leads: false },
-  { seconds: 10, isReady: false, leads: false },
-].slice(0, IN_SOAK ? 3 : 1);
-
 /** What goes wrong at the same time; `hang`: the network swallows everything. */
-const ROUNDS: [string, Record<keyof Troubled['ways'], Choice | 'hang'>][] = [
+const ROUNDS: [string, Record<keyof OutageRig['ways'], Choice | 'hang'>][] = [
   [
     'was unreachable without a reset, and then reachable by new connections only, is silent, expires and fails',
     { operator: 'hang', first: watches('silent'), second: watches({ status: 410 }, { status: 500 }) },
@@ -88,28 +56,25 @@ if (IN_SOAK)
   ]);
 
 (whyNoControlPlane() ? describe.skip : describe)('an operator and control planes whose API server', () => {
-  let troubled: Troubled;
+  let outage: OutageRig;
 
   beforeAll(async () => {
-    troubled = await openTroubled();
+    outage = await OutageRig.open();
   });
-  afterAll(async () => {
-    await troubled?.rig.close();
-    await Promise.all(Object.values(troubled?.ways ?? {}).map((way) => way.close()));
-  });
+  afterAll(() => outage?.close());
 
   test('was killed and started again', async () => {
-    const { rig } = troubled;
+    const { rig } = outage;
     const apiServer = await apiServerOf(rig.control);
     await apiServer.kill();
     // Caches expire after 15 s; the next test waits for that in any case.
-    if (IN_SOAK) await areUnready(troubled);
+    if (IN_SOAK) await outage.areUnready();
     await startAgain(rig, apiServer);
-    await recover(troubled, makeAgents(rig, [agent('after-kill')]), ['after-kill']);
+    await outage.recover(makeAgents(rig, [agent('after-kill')]), ['after-kill']);
   });
 
   test.each(ROUNDS)('%s', async (name, faults) => {
-    const { ways, rig } = troubled;
+    const { ways, rig } = outage;
     for (const way of ['operator', 'first', 'second'] as const) {
       const fault = faults[way];
       if (fault === 'hang') ways[way].network.hang();
@@ -117,25 +82,12 @@ if (IN_SOAK)
     }
     const newcomer = `round-${ROUNDS.findIndex(([each]) => each === name)}`;
     const made = makeAgents(rig, [agent(newcomer)]);
-    await areUnready(troubled).finally(() => heal(troubled));
-    await recover(troubled, made, [newcomer]);
-  });
-
-  test.each(SLOW)('takes $seconds s for each response', async ({ seconds, isReady, leads }) => {
-    const { ways, rig, operator } = troubled;
-    const name = `slow-${seconds}`;
-    Object.values(ways).forEach(({ proxy }) => proxy.fail(() => ({ lateMs: 1_000 * seconds })));
-    const made = makeAgents(rig, [agent(name)]);
-    // Long enough for every watch and every cache to expire where it does.
-    await sleep(Math.max(SHORT_MS, 6_000 * seconds));
-    const seen = { isReady: (await operator.readiness())?.status === 200, leads: await isLeading(operator) };
-    heal(troubled);
-    expect(seen).toEqual({ isReady: isReady ?? seen.isReady, leads });
-    await recover(troubled, made, [name]);
+    await outage.areUnready().finally(() => outage.heal());
+    await outage.recover(made, [newcomer]);
   });
 
   test('rejects writes and ends every watch as too old', async () => {
-    const { rig, ways, operator } = troubled;
+    const { rig, ways } = outage;
     const { proxy } = ways.operator;
     const rejections = [THROTTLED, { status: 500 }, { status: 503 }];
     let rejected = 0;
@@ -148,27 +100,27 @@ if (IN_SOAK)
       await makeAgents(rig, [agent('rejected')]);
       await until('more tries than rejections differ', () => rejected > rejections.length);
       // It reads everything that there is, again from the list that an expired watch asks for.
-      await until('readiness', async () => (await operator.readiness())?.status === 200);
+      await until('readiness', () => outage.isReady());
     } finally {
       // The tests after this one use the same way.
       proxy.heal();
     }
-    await recover(troubled, Promise.resolve(), ['rejected']);
+    await outage.recover(Promise.resolve(), ['rejected']);
   });
 
   test('cut every connection again and again', async () => {
-    const { rig, ways, operator } = troubled;
+    const { rig, ways } = outage;
     const names = Array.from({ length: 5 }, (_, round) => `cut-${round}`);
     for (const name of names) {
       Object.values(ways).forEach(({ network }) => network.cut());
       await makeAgents(rig, [agent(name)]);
     }
-    await recover(troubled, Promise.resolve(), names);
-    expect(await isLeading(operator)).toBe(true);
+    await outage.recover(Promise.resolve(), names);
+    expect(await outage.isLeading()).toBe(true);
   });
 
   test('has compacted away what they saw last, while they were suspended', async () => {
-    const { rig, operator, controlPlanes } = troubled;
+    const { rig, operator, controlPlanes } = outage;
     await rig.quiet();
     const before = await listObjects(rig.client, AGENT_OBSERVATIONS);
     const others = before.items.map(({ metadata }) => metadata.name).filter((name) => name !== 'first');
@@ -190,7 +142,7 @@ if (IN_SOAK)
     });
     const logged = rig.audit.all().length;
     signalAll('SIGCONT');
-    await recover(troubled, areAll(troubled, names), ['unseen']);
+    await outage.recover(areAll(outage, names), ['unseen']);
     // No watch went on: the list that a 410 asks for replaces each, at a time of its own.
     const lists = () => {
       const since = rig.audit.all().slice(logged);
@@ -206,66 +158,12 @@ if (IN_SOAK)
   });
 });
 
-const agent = (name: string) => ({ namespace: NAMESPACE, name, pods: 1 });
 const elsewhere = {
   apiVersion: 'platform.io/v1',
   kind: 'AgentObservation',
   metadata: { name: 'elsewhere' },
   spec: { source: 'remote' },
 };
-const isLeading = async (operator: OperatorProcess) =>
-  (await operator.metric('leader_election_master_status')) === 1;
-const heal = ({ ways }: Troubled): void => Object.values(ways).forEach((way) => way.heal());
-
-async function openTroubled(): Promise<Troubled> {
-  const rig = await OperatorRig.open([NAMESPACE]);
-  return orClosed(rig, async () => {
-    const open = () => openTroubledWay(rig.control);
-    const [operator, first, second] = await Promise.all([open(), open(), open()]);
-    const parts = await started(rig, { operator: operator.url, others: [first.url, second.url] });
-    return { rig, ways: { operator, first, second }, ...parts };
-  });
-}
-
-/** What cannot be opened whole leaves nothing behind. */
-async function orClosed<T>(rig: OperatorRig, open: () => Promise<T>): Promise<T> {
-  try {
-    return await open();
-  } catch (error) {
-    await rig.close();
-    throw error;
-  }
-}
-
-/** An operator that leads and has work behind it, and control planes, by the addresses at which they find the API server. */
-async function started(
-  rig: OperatorRig,
-  urls: { operator: string; others: string[] },
-): Promise<Pick<Troubled, 'operator' | 'controlPlanes'>> {
-  for (const name of ['operator', 'control-plane']) await rig.addAccount(name);
-  const [operator, ...controlPlanes] = await Promise.all([
-    rig.startOperator('operator', urls.operator),
-    ...urls.others.map((url) => startControlPlane(rig, url)),
-    makeAgents(rig, [agent('first')]),
-  ]).then((all) => all.slice(0, -1) as [OperatorProcess, ...ControlPlaneProcess[]]);
-  await observed(rig, ['first']).catch((error: unknown) => {
-    throw new Error(`${String(error)}; the operator says\n${operator.output()}`);
-  });
-  return { operator, controlPlanes };
-}
-
-async function startControlPlane(rig: OperatorRig, apiServer: string): Promise<ControlPlaneProcess> {
-  const [port = 0] = await freePorts(1);
-  const url = `http://127.0.0.1:${port}`;
-  const started = await rig.processes.start('control-plane', `${url}/readyz`, {
-    PORT: String(port),
-    STORE: 'kubernetes',
-    PLATFORM_ADMIN_KEY: ADMIN_KEY,
-    KUBECONFIG: await rig.kubeconfigOf('control-plane', apiServer),
-  });
-  return { ...started, url };
-}
-
 async function startAgain(rig: OperatorRig, apiServer: ApiServerProcess, flags?: string[]): Promise<void> {
   await apiServer.start(flags);
   await until('the API server', async () => {
@@ -273,12 +171,6 @@ async function startAgain(rig: OperatorRig, apiServer: ApiServerProcess, flags?:
     return (await answer.catch(() => null))?.ok === true;
   });
 }
-
-const observed = (rig: OperatorRig, names: readonly string[]) =>
-  until(`the observations of ${names.join(', ')}`, async () => {
-    const found = (await rig.observations()).filter(isSettled).map(({ metadata }) => metadata.name);
-    return names.every((name) => found.includes(name));
-  });
 
 /** Who listed what. */
 function listed({ user, objectRef, requestURI }: AuditEntry): string {
@@ -298,59 +190,10 @@ async function answerToWatch(rig: OperatorRig, resourceVersion: string): Promise
   return null;
 }
 
-/** Each observation and each control plane says that these agents are there, and no other. */
-async function areAll({ rig, controlPlanes }: Parts & { rig: OperatorRig }, names: readonly string[]) {
+/** Resolves when the cluster and each control plane have these agents and no other. */
+async function areAll(outage: OutageRig, names: readonly string[]): Promise<void> {
   await until(`${names.join(', ')} and no other`, async () => {
-    const lists = [rig.observations().then((all) => all.map(({ metadata }) => metadata.name))];
-    for (const { url } of controlPlanes) lists.push(agentsOf(url));
-    return (await Promise.all(lists)).every((list) => sameJson([...list].sort(), names));
+    const observed = (await outage.rig.observations()).map(({ metadata }) => metadata.name);
+    return [observed, ...(await outage.agents())].every((list) => sameJson([...list].sort(), names));
   });
-}
-
-async function agentsOf(url: string): Promise<string[]> {
-  const headers = { 'x-admin-key': ADMIN_KEY };
-  const answer = await fetch(`${url}/api/v1/agents`, { headers, signal: AbortSignal.timeout(2_000) });
-  return answer.ok ? ((await answer.json()) as { agentName: string }[]).map((each) => each.agentName) : [];
-}
-
-const statusOf = (url: string): Promise<number> =>
-  fetch(url, { signal: AbortSignal.timeout(ANSWER_MS) }).then(
-    ({ status }) => status,
-    () => 0,
-  );
-
-type Parts = Pick<Troubled, 'operator' | 'controlPlanes'>;
-
-/** All say that they lag, and none is to be restarted for it. */
-async function areUnready({ operator, controlPlanes }: Parts): Promise<void> {
-  await until('the truth', async () => {
-    const said = await operator.readiness();
-    return said?.status === 503 && said.detail === AWAY;
-  });
-  for (const { url } of controlPlanes)
-    await until("a control plane's truth", async () => (await statusOf(`${url}/readyz`)) === 503);
-  await areLive({ operator, controlPlanes });
-}
-
-async function areLive({ operator, controlPlanes }: Parts): Promise<void> {
-  expect(await operator.isLive()).toBe(true);
-  for (const { url } of controlPlanes) expect(await statusOf(`${url}/livez`)).toBe(200);
-}
-
-/** From now on all is well: what was made is seen in time, by the processes that were there before. */
-async function recover(
-  { rig, operator, controlPlanes }: Parts & { rig: OperatorRig },
-  made: Promise<void>,
-  names: readonly string[],
-): Promise<void> {
-  const took = withinLimit('recovery from an outage');
-  await Promise.all([
-    made.then(() => observed(rig, names)),
-    until('readiness', async () => (await operator.readiness())?.status === 200),
-    ...controlPlanes.map(({ url }) =>
-      until("a control plane's readiness", async () => (await statusOf(`${url}/readyz`)) === 200),
-    ),
-  ]);
-  took();
-  await areLive({ operator, controlPlanes });
 }

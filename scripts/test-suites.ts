@@ -93,7 +93,7 @@ export const SUITES: readonly Suite[] = [
     timeoutMinutes: 30,
     wants: ['build', 'cluster'],
   },
-  // Alone: nothing else may take processor time from these. Each worker is idle four fifths of the time.
+  // Alone: nothing else may take processor time from these. Three workers, each of which is idle four fifths of the time.
   {
     name: 'real time',
     group: 'integration',

@@ -1,0 +1,37 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { whyNoControlPlane } from '../e2e/cluster/control.ts';
+import { makeAgents } from '../testing/fleet.ts';
+import { agent, OutageRig } from '../testing/outage-rig.ts';
+import { IN_SOAK } from '../testing/real-time.ts';
+
+/**
+ * What an operator is when each response takes this long. A renewal of the Lease may take 5 s and caches are fresh for 15 s;
+ * at 5 s per response a watch takes about as long from one sign of life to the next, so readiness alternates (null).
+ */
+const SLOW: { seconds: number; isReady: boolean | null; leads: boolean }[] = [
+  { seconds: 2, isReady: true, leads: true },
+  { seconds: 5, isReady: null, leads: false },
+  { seconds: 10, isReady: false, leads: false },
+].slice(0, IN_SOAK ? 3 : 1);
+
+(whyNoControlPlane() ? describe.skip : describe)('an operator and control planes whose API server', () => {
+  let outage: OutageRig;
+
+  beforeAll(async () => {
+    outage = await OutageRig.open();
+  });
+  afterAll(() => outage?.close());
+
+  test.each(SLOW)('takes $seconds s for each response', async ({ seconds, isReady, leads }) => {
+    const name = `slow-${seconds}`;
+    for (const { proxy } of Object.values(outage.ways)) proxy.fail(() => ({ lateMs: 1_000 * seconds }));
+    const made = makeAgents(outage.rig, [agent(name)]);
+    // Long enough for every watch and every cache to expire where it does.
+    await sleep(6_000 * seconds);
+    const seen = { isReady: await outage.isReady(), leads: await outage.isLeading() };
+    outage.heal();
+    expect(seen).toEqual({ isReady: isReady ?? seen.isReady, leads });
+    await outage.recover(made, [name]);
+  });
+});

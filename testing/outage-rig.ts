@@ -1,0 +1,151 @@
+// An operator and two control planes, each with its own faulty network to one API server, for tests of outages.
+import { expect } from '@jest/globals';
+import { freePorts } from '../examples/demo/free-ports.ts';
+import { isSettled, makeAgents } from './fleet.ts';
+import { OperatorRig, until, type OperatorProcess } from './operator-rig.ts';
+import type { RunningPart } from './process-rig.ts';
+import { withinLimit } from './real-time.ts';
+import { openTroubledWay, type TroubledWay } from './troubled-way.ts';
+
+export const NAMESPACE = 'team';
+/** Milliseconds that a process may take to answer whether it is ready. */
+const ANSWER_MS = 20_000;
+const ADMIN_KEY = 'admin-key-of-a-test';
+const UNREACHABLE = 'the API server is not heard: pods, unlabelledPods, observations, services';
+
+/** An agent with one pod. */
+export const agent = (name: string) => ({ namespace: NAMESPACE, name, pods: 1 });
+
+interface ControlPlaneProcess extends RunningPart {
+  url: string;
+}
+
+type Client = 'operator' | 'first' | 'second';
+
+export class OutageRig {
+  readonly rig: OperatorRig;
+  /** The network of the operator, and of the first and second control plane. */
+  readonly ways: Record<Client, TroubledWay>;
+  readonly operator: OperatorProcess;
+  readonly controlPlanes: readonly ControlPlaneProcess[];
+
+  private constructor(
+    rig: OperatorRig,
+    ways: Record<Client, TroubledWay>,
+    [operator, ...controlPlanes]: [OperatorProcess, ...ControlPlaneProcess[]],
+  ) {
+    this.rig = rig;
+    this.ways = ways;
+    this.operator = operator;
+    this.controlPlanes = controlPlanes;
+  }
+
+  /** Resolves when the operator leads and has reconciled the agent `first`. A start that fails leaves nothing behind. */
+  static async open(): Promise<OutageRig> {
+    const rig = await OperatorRig.open([NAMESPACE]);
+    try {
+      const open = () => openTroubledWay(rig.control);
+      const [operator, first, second] = await Promise.all([open(), open(), open()]);
+      for (const name of ['operator', 'control-plane']) await rig.addAccount(name);
+      const [processes] = await Promise.all([
+        Promise.all([
+          rig.startOperator('operator', operator.url),
+          ...[first, second].map(({ url }) => startControlPlane(rig, url)),
+        ]),
+        makeAgents(rig, [agent('first')]),
+      ]);
+      const outage = new OutageRig(rig, { operator, first, second }, processes);
+      await outage.#observed(['first']).catch((error: unknown) => {
+        throw new Error(`${String(error)}; output of the operator:\n${outage.operator.output()}`);
+      });
+      return outage;
+    } catch (error) {
+      await rig.close();
+      throw error;
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.rig.close();
+    await Promise.all(Object.values(this.ways).map((way) => way.close()));
+  }
+
+  heal(): void {
+    for (const way of Object.values(this.ways)) way.heal();
+  }
+
+  async isLeading(): Promise<boolean> {
+    return (await this.operator.metric('leader_election_master_status')) === 1;
+  }
+
+  async isReady(): Promise<boolean> {
+    return (await this.operator.readiness())?.status === 200;
+  }
+
+  /** Names of the agents that each control plane lists. */
+  agents(): Promise<string[][]> {
+    return Promise.all(this.controlPlanes.map(({ url }) => agentsOf(url)));
+  }
+
+  /** Resolves when no process is ready because its caches are stale; each is still live, so that none is restarted. */
+  async areUnready(): Promise<void> {
+    await until('an operator that is not ready', async () => {
+      const readiness = await this.operator.readiness();
+      return readiness?.status === 503 && readiness.detail === UNREACHABLE;
+    });
+    for (const { url } of this.controlPlanes)
+      await until('a control plane that is not ready', async () => (await statusOf(`${url}/readyz`)) === 503);
+    await this.#areLive();
+  }
+
+  /** From now on nothing fails: the same processes become ready and observe these agents within the limit. */
+  async recover(made: Promise<void>, names: readonly string[]): Promise<void> {
+    const took = withinLimit('recovery from an outage');
+    await Promise.all([
+      made.then(() => this.#observed(names)),
+      until('readiness', () => this.isReady()),
+      ...this.controlPlanes.map(({ url }) =>
+        until("a control plane's readiness", async () => (await statusOf(`${url}/readyz`)) === 200),
+      ),
+    ]);
+    took();
+    await this.#areLive();
+  }
+
+  #observed(names: readonly string[]): Promise<unknown> {
+    return until(`the observations of ${names.join(', ')}`, async () => {
+      const found = (await this.rig.observations()).filter(isSettled).map(({ metadata }) => metadata.name);
+      return names.every((name) => found.includes(name));
+    });
+  }
+
+  async #areLive(): Promise<void> {
+    expect(await this.operator.isLive()).toBe(true);
+    for (const { url } of this.controlPlanes) expect(await statusOf(`${url}/livez`)).toBe(200);
+  }
+}
+
+async function startControlPlane(rig: OperatorRig, apiServer: string): Promise<ControlPlaneProcess> {
+  const [port = 0] = await freePorts(1);
+  const url = `http://127.0.0.1:${port}`;
+  const started = await rig.processes.start('control-plane', `${url}/readyz`, {
+    PORT: String(port),
+    STORE: 'kubernetes',
+    PLATFORM_ADMIN_KEY: ADMIN_KEY,
+    KUBECONFIG: await rig.kubeconfigOf('control-plane', apiServer),
+  });
+  return { ...started, url };
+}
+
+async function agentsOf(url: string): Promise<string[]> {
+  const headers = { 'x-admin-key': ADMIN_KEY };
+  const answer = await fetch(`${url}/api/v1/agents`, { headers, signal: AbortSignal.timeout(2_000) });
+  return answer.ok ? ((await answer.json()) as { agentName: string }[]).map((each) => each.agentName) : [];
+}
+
+/** 0: no answer in time. */
+const statusOf = (url: string): Promise<number> =>
+  fetch(url, { signal: AbortSignal.timeout(ANSWER_MS) }).then(
+    ({ status }) => status,
+    () => 0,
+  );
