@@ -32,7 +32,7 @@ cat > "$RUN/in" <<X
 #!/bin/bash
 # Runs a command inside the cluster '$NAME', in the caller's working directory. What kubectl and helm remember of an API server,
 # by its address, is another one's in the next cluster.
-export KUBECONFIG="$RUN/kubeconfig" KUBECACHEDIR="$RUN/kube-cache" GOGC=400 PATH="$BIN:\$PATH" CONTAINERD_ADDRESS="$RUN/containerd.sock" CONTAINERD_NAMESPACE=k8s.io
+export KUBECONFIG="$RUN/kubeconfig" KUBECACHEDIR="$RUN/kube-cache" GOGC=off GOMEMLIMIT=1GiB PATH="$BIN:\$PATH" CONTAINERD_ADDRESS="$RUN/containerd.sock" CONTAINERD_NAMESPACE=k8s.io
 exec nsenter -t "\$(cat "$RUN/init.pid")" -m -p -n -u -i --wd="\$PWD" -- "\$@"
 X
 chmod +x "$RUN/in"
