@@ -1,5 +1,6 @@
 // A loopback port in front of a Service, so that a test can use fetch, the openai SDK or a WebSocket on it.
 import { spawn, type ChildProcess } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { join } from 'node:path';
@@ -10,8 +11,6 @@ export interface Forward {
   close: () => Promise<void>;
 }
 
-let forwards = 0;
-
 /**
  * In front of an address inside an own cluster: through the Service's rules, as a pod's request would go.
  * `inside` is the command that runs something there; the Unix socket goes into `folder`.
@@ -21,8 +20,8 @@ export async function forwardInside(
   folder: string,
   target: { host: string; port: number },
 ): Promise<Forward> {
-  // Short: a socket's path ends at 107 characters.
-  const path = join(folder, `f${(forwards += 1)}`);
+  // Short: a socket's path ends at 107 characters. Random: every test file counts from the start in the shared cluster.
+  const path = join(folder, `f${randomBytes(3).toString('hex')}`);
   const relay = spawn(
     inside,
     [process.execPath, join(import.meta.dirname, 'relay.ts'), path, target.host, String(target.port)],
