@@ -2,6 +2,7 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https';
 import type { AddressInfo, Server as TcpServer, Socket } from 'node:net';
 import { systemClock, type Clock } from './clock.ts';
+import { limitConnections, type ConnectionLimits } from './connection-limits.ts';
 
 export interface Listener {
   readonly server: Server | TlsServer;
@@ -16,15 +17,20 @@ export interface ListenOptions {
   /** Address to bind; default: every address, IPv6 and IPv4. */
   host?: string;
   tls?: { cert: string; key: string };
+  /** What clients can make it hold in memory, without TLS; default: no bounds. */
+  limits?: ConnectionLimits;
   /** Measures the time that requests in flight have; default: the system's. */
   clock?: Clock;
 }
 
 /** Starts an HTTP or HTTPS server; rejects when the port cannot be bound. */
 export async function listen(options: ListenOptions): Promise<Listener> {
+  const { handler, limits } = options;
   const server = options.tls
-    ? createTlsServer({ ...options.tls, minVersion: 'TLSv1.2' }, options.handler)
-    : createServer(options.handler);
+    ? createTlsServer({ ...options.tls, minVersion: 'TLSv1.2' }, handler)
+    : createServer();
+  if (!(server instanceof TlsServer))
+    server.on('request', limits ? limitConnections(server, handler, limits) : handler);
   // Longer than the idle time-out of clients and balancers (the API server's is 90 s), so that the server never closes first.
   server.keepAliveTimeout = 120_000;
   const end = endOf(server, options);

@@ -2,7 +2,7 @@ import { fork, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { Agent, createServer, get, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -19,7 +19,7 @@ import { manifestText } from '../testing/sidecar-rig.ts';
 const LIMIT = '192Mi';
 const LIMIT_BYTES = 192 * 1024 * 1024;
 const ATTACK_MS = IN_SOAK ? 60_000 : 8_000;
-/** Part of the 200 hostile connections and 1,000 idle streams; all of them take the memory within a few MiB of its limit. */
+/** Part of the hostile connections and 1,000 idle streams; all of them take the memory within a few MiB of its limit. */
 const HOSTILE_SHARE = IN_SOAK ? 1 : 0.5;
 /** Responses that the polite clients get under attack, at least, however slow the machine is. */
 const POLITE_RESPONSES = 100;
@@ -45,6 +45,10 @@ const AGENT: Readonly<Record<string, RequestListener>> = {
 };
 
 const cgroup = createMemoryCgroup(LIMIT_BYTES);
+if (typeof cgroup === 'string')
+  process.stderr.write(
+    `SKIPPED, NO MEMORY CGROUP HERE (root and a memory controller are needed): ${cgroup}\n`,
+  );
 
 (typeof cgroup === 'string' ? describe.skip : describe)('a sidecar with 192 MiB of memory', () => {
   const { processes, peak, remove } = cgroup as MemoryCgroup;
@@ -64,6 +68,8 @@ const cgroup = createMemoryCgroup(LIMIT_BYTES);
       request.on('error', () => undefined);
       AGENT[request.url ?? '']?.(request, response);
     });
+    // Never answers it.
+    agent.on('upgrade', (_request, socket: Socket) => socket.on('error', () => socket.destroy()).resume());
     await new Promise<void>((resolve) => agent.listen(0, '127.0.0.1', 4096, resolve));
     [proxyPort = 0, controlPort = 0] = await freePorts(2);
     sidecar = spawn(
@@ -100,15 +106,19 @@ const cgroup = createMemoryCgroup(LIMIT_BYTES);
 
   test('survives hostile connections of every kind and idle streams, and a polite client gets every response', async () => {
     const idle = peak();
-    let connected = 0;
+    let areConnected = false;
     clients = fork('testing/processes/hostile-clients.ts', {
-      env: { PROXY_PORT: String(proxyPort), HOSTILE_SHARE: String(HOSTILE_SHARE) },
+      env: {
+        PROXY_PORT: String(proxyPort),
+        CONTROL_PORT: String(controlPort),
+        HOSTILE_SHARE: String(HOSTILE_SHARE),
+      },
       execArgv: [],
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     });
-    clients.on('message', () => (connected += 1));
+    clients.once('message', () => (areConnected = true));
     await until(
-      () => connected >= 1_200 * HOSTILE_SHARE || sidecar.exitCode !== null || sidecar.signalCode !== null,
+      () => areConnected || sidecar.exitCode !== null || sidecar.signalCode !== null,
       'the connections',
     );
     const judge = withinLimit('a response next to hostile clients (p99)');

@@ -3,6 +3,7 @@ import type { Logger } from '../runtime/logger.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { createSidecarApp } from './app.ts';
 import type { SidecarConfig } from './config.ts';
+import { controlLimits, limitBodies } from './control-limits.ts';
 import { createContext, type ContextInput } from './context.ts';
 import { Heartbeats } from './heartbeat/heartbeats.ts';
 import { createUpstream } from './proxy/create-upstream.ts';
@@ -49,7 +50,11 @@ export async function startSidecar(
     { host: config.BIND_ADDRESS, port: config.PROXY_PORT, agent: agentAt },
   ).catch(abandon);
   const control = await listen({
-    handler: createSidecarApp(context, () => heartbeats?.failures ?? 0),
+    handler: limitBodies(
+      createSidecarApp(context, () => heartbeats?.failures ?? 0),
+      clock,
+    ),
+    limits: controlLimits(context.load),
     host: config.BIND_ADDRESS,
     port: config.CONTROL_PLANE_PORT,
     clock,

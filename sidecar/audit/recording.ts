@@ -34,6 +34,7 @@ export class Recording {
   readonly #entry: AuditEntry;
   #usage: UsageReader | null = null;
   #keptBytes = 0;
+  #isReading = false;
   #isSent = false;
   #isComplete = false;
   #outcome: Outcome = 'notEvaluated';
@@ -119,6 +120,14 @@ export class Recording {
     this.#behavior(platform);
   }
 
+  /** Others need the memory of what is kept of the response. */
+  forget(): void {
+    // A response whose own bytes need it is not the one that gives way.
+    if (this.#keptBytes === 0 || this.#isReading) return;
+    this.#usage?.giveUp();
+    this.#keep(0);
+  }
+
   /** The response has closed. `statusCode` is what the client got; absent when it got no head. */
   complete(end: { statusCode?: number; aborted: boolean; atMs: number }): void {
     if (this.#isComplete) return;
@@ -140,7 +149,10 @@ export class Recording {
     const usage = this.#usage;
     if (!usage?.wantsBody) return;
     usage.write(chunk);
-    if (this.#keep(usage.keptBytes)) return;
+    this.#isReading = true;
+    const hasRoom = this.#keep(usage.keptBytes);
+    this.#isReading = false;
+    if (hasRoom) return;
     usage.giveUp();
     this.#keep(0);
   }

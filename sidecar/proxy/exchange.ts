@@ -9,6 +9,7 @@ import { AnswerWriter, type Source } from './answer-writer.ts';
 import { afterwards, lingerOver } from './connection-end.ts';
 import type { Framed } from './framing.ts';
 import {
+  mayHaveTrailers,
   pairsOf,
   printable,
   recordOf,
@@ -24,7 +25,7 @@ import type { LoadLimits } from './load-limits.ts';
 import type { OutageLog } from './outage-log.ts';
 import type { Turn } from './pipeline.ts';
 import { answerProblem, refuse, type ProblemAnswer } from './problem-answer.ts';
-import { bodyThatCame, RequestBody } from './request-body.ts';
+import { BodyInlet, RequestBody } from './request-body.ts';
 import { RestOfAnswer } from './rest-of-answer.ts';
 import { Stuck } from './stuck.ts';
 import {
@@ -81,6 +82,8 @@ export class Exchange implements UpstreamHandler, Source, Turn {
   readonly #outgoing: UpstreamRequest;
   readonly #writer: AnswerWriter;
   readonly #stuck: Stuck;
+  /** null: the request has no body. */
+  readonly #inlet: BodyInlet | null;
   #control: UpstreamControl | null = null;
   #hasRetried = false;
   #isOver = false;
@@ -114,11 +117,16 @@ export class Exchange implements UpstreamHandler, Source, Turn {
       trailers: () => requestTrailers(request.rawTrailers),
     };
     this.#writer = new AnswerWriter(response, this);
-    this.#stuck = new Stuck(context.load, () => request.socket.destroy());
+    this.#inlet = framed.body === 'none' ? null : new BodyInlet(request);
+    this.#stuck = new Stuck(context.load, {
+      shed: () => request.socket.destroy(),
+      forget: () => this.#recording.forget(),
+    });
     response.on('close', this.#closed);
     // A pipelined request whose turn has not come has no part in its connection yet, and is not told of its end.
     if (response.socket === null) request.socket.setMaxListeners(0).once('close', this.#closed);
     response.on('finish', () => {
+      this.#inlet?.drop();
       lingerOver(request);
       input.onAnswered();
     });
@@ -143,11 +151,12 @@ export class Exchange implements UpstreamHandler, Source, Turn {
   /** A short body that came with its head needs no stream: it goes on with its head, in one write. */
   #takeBody(): UpstreamRequest['body'] {
     const { request, framed } = this.#input;
-    if (framed.body === 'none') return null;
-    const whole = framed.body === 'sized' ? bodyThatCame(request) : null;
+    const inlet = this.#inlet;
+    if (inlet === null) return null;
+    const whole = framed.body === 'sized' ? inlet.whole() : null;
     if (whole === null) {
       const onStuck = (isStuck: boolean): void => (isStuck ? this.#stuck.hold() : this.#stuck.release());
-      return new RequestBody(request, (count) => this.#recording.bytesIn(count), onStuck);
+      return new RequestBody({ request, inlet }, (count) => this.#recording.bytesIn(count), onStuck);
     }
     this.#recording.bytesIn(whole.length);
     return whole;
@@ -362,9 +371,4 @@ export class Exchange implements UpstreamHandler, Source, Turn {
     if (this.#judging === null && over === undefined) this.#recording.complete(end);
     else void Promise.all([this.#judging, over]).then(() => this.#recording.complete(end));
   };
-}
-
-/** Trailers follow chunks, and those go only to HTTP/1.1 after a head that has a body; Node refuses to announce others. */
-function mayHaveTrailers(request: IncomingMessage, status: number): boolean {
-  return request.httpVersion !== '1.0' && request.method !== 'HEAD' && status !== 204 && status !== 304;
 }

@@ -1,6 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import { valuesOf, type HeaderList } from './headers.ts';
 
+/** Fields that a head may have. */
+export const MAX_HEADER_FIELDS = 256;
+
 /** The parts of a request that say where it goes and where it ends. */
 export interface RequestLine {
   method: string;
@@ -17,8 +20,10 @@ export type Framed =
       path: string;
       host: string | null;
       body: 'none' | 'sized' | 'chunked';
+      /** Bytes of the body; Infinity: not known ahead. */
+      bodyBytes: number;
     }
-  | { ok: false; status: 400 | 413 | 501 | 505; detail: string };
+  | { ok: false; status: 400 | 413 | 431 | 501 | 505; detail: string };
 
 export const lineOf = (request: IncomingMessage): RequestLine => ({
   method: request.method ?? 'GET',
@@ -32,6 +37,8 @@ export const lineOf = (request: IncomingMessage): RequestLine => ({
  * a length beside a transfer coding, two lengths, bare line feeds and folded lines; this is what it lets through.
  */
 export function frame(line: RequestLine): Framed {
+  if (line.rawHeaders.length > 2 * MAX_HEADER_FIELDS)
+    return refused(431, `the head has more than ${MAX_HEADER_FIELDS} fields`);
   if (line.httpVersion !== '1.1' && line.httpVersion !== '1.0')
     return refused(505, 'only HTTP/1.1 and HTTP/1.0 are spoken here');
   const hosts = valuesOf(line.rawHeaders, 'host');
@@ -52,10 +59,11 @@ export function frame(line: RequestLine): Framed {
     path: target.path,
     host: target.authority ?? hosts[0] ?? null,
     body: codings.length > 0 ? 'chunked' : length > 0 ? 'sized' : 'none',
+    bodyBytes: codings.length > 0 ? Infinity : length,
   };
 }
 
-function refused(status: 400 | 413 | 501 | 505, detail: string): Framed {
+function refused(status: 400 | 413 | 431 | 501 | 505, detail: string): Framed {
   return { ok: false, status, detail };
 }
 

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 /**
  * What happens to headers on the way through. Heads travel as flat lists (name, value, name, value, ...), the form in
  * which Node and undici have them on the wire: order, case and repeated lines stay as they were sent.
@@ -276,4 +277,9 @@ export function requestTrailers(raw: HeaderList): string[] {
   return pairsOf(withoutOwn(raw, false).headers)
     .filter(([name]) => mayTrail(name.toLowerCase()))
     .flat();
+}
+
+/** Trailers follow chunks, and those go only to HTTP/1.1 after a head that has a body; Node refuses to announce others. */
+export function mayHaveTrailers(request: IncomingMessage, status: number): boolean {
+  return request.httpVersion !== '1.0' && request.method !== 'HEAD' && status !== 204 && status !== 304;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { LoadLimits, type Holder, type PipelineShare } from './load-limits.ts';
+import { costOfHead, LoadLimits, type Holder, type PipelineShare } from './load-limits.ts';
 
 const MIB = 1024 * 1024;
 
@@ -21,10 +21,26 @@ describe('the limits follow from the memory limit', () => {
 
 test('beyond the requests in flight a first request is refused and counted, until another one leaves', () => {
   const load = injected();
-  for (let i = 0; i < load.maxRequests; i += 1) expect(load.admit()).toBe(true);
-  expect([load.admit(), load.refused]).toEqual([false, 1]);
+  for (let i = 0; i < load.maxRequests; i += 1) expect(load.admit(0)).toBe(true);
+  expect([load.admit(0), load.refused]).toEqual([false, 1]);
   load.leave();
-  expect([load.admit(), load.refused]).toEqual([true, 1]);
+  expect([load.admit(0), load.refused]).toEqual([true, 1]);
+});
+
+test('a head beyond an ordinary one is counted with its request', () => {
+  const load = injected();
+  expect(costOfHead('/', ['Host', 'a'])).toBe(0);
+  const head = costOfHead(
+    '/',
+    Array.from({ length: 512 }, () => 'x'.repeat(32)),
+  );
+  expect(head).toBeGreaterThan(48 * 1024);
+  let count = 0;
+  while (load.admit(head)) count += 1;
+  expect(count).toBeLessThan(load.maxRequests / 2);
+  load.leave();
+  load.giveBackHead(head);
+  expect(load.admit(head)).toBe(true);
 });
 
 describe('pipelined requests', () => {
@@ -44,7 +60,7 @@ describe('pipelined requests', () => {
   };
   const fill = (load: LoadLimits, share: PipelineShare, most = Infinity): number => {
     let count = 0;
-    while (count < most && load.admitWaiting(share, false) > 0) count += 1;
+    while (count < most && load.admitWaiting(share, 0, 0) > 0) count += 1;
     return count;
   };
 
@@ -65,16 +81,41 @@ describe('pipelined requests', () => {
     expect(polite.isCut).toBe(false);
   });
 
+  test.each([
+    ['of unknown length', Infinity, 26],
+    ['of 100 bytes', 100, 169],
+    ['of 1 MiB', 1024 * 1024, 26],
+  ])('with bodies %s count by what can have been read of these', (_title, bodyBytes, most) => {
+    const load = injected();
+    const share = connectionOf(load);
+    let count = 0;
+    while (load.admitWaiting(share, 0, bodyBytes) > 0) count += 1;
+    expect(count).toBe(most);
+  });
+
+  test('stop the reading of their connection before one of them is refused', () => {
+    const load = injected();
+    const share = connectionOf(load);
+    fill(load, share, 127);
+    expect(load.isNearlyFull(share)).toBe(false);
+    fill(load, share, 2);
+    expect([load.isNearlyFull(share), load.isNearlyFull(connectionOf(load)), load.refused]).toEqual([
+      true,
+      false,
+      0,
+    ]);
+  });
+
   test('take nothing from first requests', () => {
     const load = injected();
     for (let i = 0; i < 200; i += 1) fill(load, connectionOf(load));
-    expect(load.admit()).toBe(true);
+    expect(load.admit(0)).toBe(true);
   });
 
   test('give their room back', () => {
     const load = injected();
     const share = connectionOf(load);
-    const bytes = load.admitWaiting(share, true) + load.startEarly(share);
+    const bytes = load.admitWaiting(share, 0, Infinity) + load.startEarly(share);
     expect(share.bytes).toBe(bytes);
     load.giveBack(share, bytes);
     expect(fill(load, share)).toBe(170);
@@ -89,7 +130,7 @@ describe('pipelined requests', () => {
     };
     const counts = Array.from({ length: 10 }, () => early(connectionOf(load)));
     expect(counts).toEqual([4, 4, 4, 4, 0, 0, 0, 0, 0, 0]);
-    expect(load.admitWaiting(connectionOf(load), false)).toBeGreaterThan(0);
+    expect(load.admitWaiting(connectionOf(load), 0, 0)).toBeGreaterThan(0);
     expect(load.refused).toBe(0);
   });
 });
@@ -112,4 +153,27 @@ test('bytes that are kept for token usage are bounded, and always given back', (
   expect(load.keepForUsage(1)).toBe(false);
   expect(load.keepForUsage(-MIB)).toBe(true);
   expect(load.keepForUsage(MIB)).toBe(true);
+});
+
+test('bytes that are kept of paused responses give way to others, the longest paused first', () => {
+  const load = injected();
+  const forgotten: number[] = [];
+  const pause = (index: number, hasRoom: boolean): void => {
+    let kept = MIB;
+    expect(load.keepForUsage(kept)).toBe(true);
+    const forget = (): void => {
+      if (kept === 0) return;
+      forgotten.push(index);
+      load.keepForUsage(-kept);
+      kept = 0;
+    };
+    load.hold({ ...holder(), forget, hasRoom });
+  };
+  expect(load.keepForUsage(MIB)).toBe(true);
+  pause(1, true);
+  pause(2, false);
+  pause(3, false);
+  expect([load.keepForUsage(1), forgotten]).toEqual([true, [1]]);
+  expect([load.keepForUsage(4 * MIB), forgotten]).toEqual([false, [1, 2, 3]]);
+  expect(load.keepForUsage(2 * MIB)).toBe(true);
 });

@@ -16,7 +16,7 @@ afterEach(async () => {
 
 interface Client {
   socket: Socket;
-  text(): string;
+  text: () => string;
 }
 
 function startClient(bytes: string): Client {
@@ -88,4 +88,101 @@ test('a client that does not read is cut before others are refused, and those ge
   expect((await ask(rig.port, { path: '/other' })).body).toBe('ok');
   await until(() => rig.audit.ring.newest().filter(({ aborted }) => aborted).length >= 4, 'their entries');
   expect(rig.load.refused).toBe(0);
+});
+
+describe('heads', () => {
+  const BEGUN = 'GET / HTTP/1.1\r\nHost: a\r\n';
+
+  test('that do not end: the longest unfinished are cut, and others get their responses', async () => {
+    rig = await startRig((_request, response) => void response.end('ok'), { memoryBytes: 8 * MIB });
+    const { load } = rig;
+    const first = startClient(`${GET}${BEGUN}`);
+    await until(() => first.text().endsWith('ok'), 'the response in front of the first');
+    const others = Array.from({ length: load.maxUnfinishedHeads }, () => startClient(BEGUN));
+    await until(() => load.cut === 1 && first.socket.closed, 'the cut');
+    expect((await ask(rig.port)).body).toBe('ok');
+    expect([load.cut, others.filter(({ socket }) => socket.closed).length]).toEqual([2, 1]);
+    const finished = others.find(({ socket }) => !socket.closed);
+    finished?.socket.write('\r\n');
+    await until(() => finished?.text().endsWith('ok') === true, 'the response to a slow head');
+  });
+
+  test.each([
+    [256, 200],
+    [257, 431],
+    [2_000, 431],
+  ])('of %i fields: %i', async (fields, status) => {
+    rig = await startRig((_request, response) => void response.end('ok'));
+    const { text } = startClient(`${BEGUN}${'a: b\r\n'.repeat(fields - 2)}Connection: close\r\n\r\n`);
+    await until(() => text().includes('\r\n\r\n'), 'the response');
+    expect(text().slice(9, 12)).toBe(String(status));
+  });
+});
+
+describe('a body in chunks of one byte', () => {
+  const CHUNKED = 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n';
+
+  test('arrives whole, in few pieces', async () => {
+    let [bytes, pieces] = [0, 0];
+    rig = await startRig((request, response) => {
+      request.on('data', (chunk: Buffer) => {
+        bytes += chunk.length;
+        pieces += 1;
+      });
+      request.on('end', () => response.end('ok'));
+    });
+    const { text } = startClient(`${CHUNKED}${'1\r\nx\r\n'.repeat(5_000)}0\r\n\r\n`);
+    await until(() => text().endsWith('ok'), 'the response');
+    expect(bytes).toBe(5_000);
+    expect(pieces).toBeLessThan(100);
+    await until(() => rig.audit.outcomes.notEvaluated === 1, 'the completion');
+    expect(rig.audit.ring.newest()[0]?.bytesIn).toBe(5_000);
+  });
+
+  test('passes on each chunk as it comes', async () => {
+    let text = '';
+    rig = await startRig((request) => void request.on('data', (chunk: Buffer) => (text += chunk.toString())));
+    const { socket } = startClient(`${CHUNKED}1\r\ns\r\n`);
+    await until(() => text === 's', 'the first chunk');
+    for (const letter of 'tream') {
+      socket.write(`1\r\n${letter}\r\n`);
+      await until(() => text.endsWith(letter), 'the chunk');
+    }
+    expect(text).toBe('stream');
+  });
+});
+
+test('forty small requests with bodies that a client pipelines are all answered', async () => {
+  rig = await startRig((request, response) => void request.resume().on('end', () => response.end('<ok>')), {
+    memoryBytes: 192 * MIB,
+  });
+  const { text } = startClient('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi'.repeat(40));
+  await until(() => text().split('<ok>').length === 41 || rig.load.refused > 0, 'the responses');
+  expect(rig.load.refused).toBe(0);
+});
+
+test('clients that do not read JSON leave the room for the usage of those that do', async () => {
+  const usage = { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 };
+  const text = JSON.stringify({ model: 'm', text: 'x'.repeat(2 * MIB) });
+  rig = await startRig(
+    (request, response) => {
+      const body =
+        request.url === '/' ? text : JSON.stringify({ model: 'm', text: 'x'.repeat(100_000), usage });
+      response.writeHead(200, { 'content-type': 'application/json' }).end(body);
+    },
+    { memoryBytes: 32 * MIB },
+  );
+  const { load } = rig;
+  // More than the room: each keeps what it has got until it is paused.
+  for (let i = 0; i < 8; i += 1) {
+    const { socket } = startClient('');
+    socket.pause();
+    socket.write(GET);
+    await until(() => rig.audit.ring.last === i + 1, 'the request');
+    await until(() => (rig.audit.ring.newest()[i]?.bytesOut ?? 0) > 100_000, 'the response');
+  }
+  expect(load.cut).toBe(0);
+  await ask(rig.port, { path: '/v1/chat/completions' });
+  await until(() => rig.audit.ring.newest(1)[0]?.outcome !== undefined, 'the completion');
+  expect(rig.audit.ring.newest(1)[0]?.usage).toMatchObject({ promptTokens: 3, completionTokens: 4 });
 });

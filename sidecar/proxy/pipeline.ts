@@ -18,9 +18,14 @@ type ParsedSocket = Socket & { parser?: { onIncoming: () => number } | null };
 /** What the parser takes for an upgrade: it reads nothing behind that head in the bytes at hand. */
 const STOP_PARSING = 2;
 
-/** Room for one request; `bytes` are of the connection's share. */
+/** Room for one request. */
 export interface Admission {
+  /** Of the connection's share. */
   bytes: number;
+  /** Of these, what it holds until it is answered: its head. */
+  kept: number;
+  /** Of the room for first requests. */
+  head: number;
 }
 
 /**
@@ -57,10 +62,11 @@ export class Pipeline<T extends Turn> implements PipelineShare {
   }
 
   /** Room for the next request; null: there is none, and it is to be refused. */
-  admit(hasBody: boolean): Admission | null {
-    if (this.#turns.length === 0) return this.#load.admit() ? { bytes: 0 } : null;
-    const bytes = this.#load.admitWaiting(this, hasBody);
-    return bytes === 0 ? null : { bytes };
+  admit(headBytes: number, bodyBytes: number): Admission | null {
+    if (this.#turns.length === 0)
+      return this.#load.admit(headBytes) ? { bytes: 0, kept: 0, head: headBytes } : null;
+    const bytes = this.#load.admitWaiting(this, headBytes, bodyBytes);
+    return bytes === 0 ? null : { bytes, kept: headBytes, head: 0 };
   }
 
   /** Takes the next request, and starts it when its turn has come, unless its connection ends before. */
@@ -80,6 +86,8 @@ export class Pipeline<T extends Turn> implements PipelineShare {
   /** The request at hand is refused. Nothing behind it is parsed: Node.js would keep objects for each request in it. */
   refuse(): void {
     this.newest = null;
+    // What comes is dropped, and the client's end is heard.
+    if (this.#isPaused) this.#resume();
     const { parser } = this.#socket as ParsedSocket;
     if (parser) parser.onIncoming = () => STOP_PARSING;
   }
@@ -88,24 +96,28 @@ export class Pipeline<T extends Turn> implements PipelineShare {
   answered(): void {
     if (this.#isClosed) return;
     this.#turns.shift();
-    this.#giveBack(this.#admissions.shift());
+    this.#end(this.#admissions.shift());
     this.#started -= 1;
     if (this.#turns.length === 0) this.#load.leave();
     // Where the connection ends with that answer, the client is to send the rest again.
     else if (this.#socket.writable) this.#startNext(true);
-    if (!this.#isPaused || this.#isFull) return;
+    if (this.#isPaused && !this.#isFull) this.#resume();
+  }
+
+  #resume(): void {
     this.#isPaused = false;
     this.#socket.resume();
   }
 
   get #isFull(): boolean {
     if (this.#turns.length >= MAX_UNANSWERED) return true;
-    return this.#started < this.#turns.length && this.#socket.bytesRead - this.#readBefore > MAX_READ_AHEAD;
+    if (this.#started >= this.#turns.length) return false;
+    return this.#socket.bytesRead - this.#readBefore > MAX_READ_AHEAD || this.#load.isNearlyFull(this);
   }
 
   readonly #pause = (): void => {
     this.#willPause = false;
-    if (!this.#isFull) return;
+    if (this.newest === null || !this.#isFull) return;
     this.#isPaused = true;
     this.#socket.pause();
   };
@@ -120,13 +132,19 @@ export class Pipeline<T extends Turn> implements PipelineShare {
     if (this.#isClosed) return;
     this.#isClosed = true;
     if (this.#turns.length > 0) this.#load.leave();
-    for (const admission of this.#admissions) this.#giveBack(admission);
+    for (const admission of this.#admissions) this.#end(admission);
   };
 
-  #giveBack(admission: Admission | undefined): void {
-    if (admission === undefined || admission.bytes === 0) return;
-    this.#load.giveBack(this, admission.bytes);
-    admission.bytes = 0;
+  #end(admission: Admission | undefined): void {
+    if (admission === undefined) return;
+    this.#giveBack(admission, 0);
+    if (admission.head > 0) this.#load.giveBackHead(admission.head);
+  }
+
+  #giveBack(admission: Admission, kept: number): void {
+    if (admission.bytes <= kept) return;
+    this.#load.giveBack(this, admission.bytes - kept);
+    admission.bytes = kept;
   }
 
   #startNext(hasWaited: boolean): void {
@@ -140,7 +158,7 @@ export class Pipeline<T extends Turn> implements PipelineShare {
         const bytes = this.#load.startEarly(this);
         if (bytes === 0) return;
         if (admission !== undefined) admission.bytes += bytes;
-      } else this.#giveBack(admission);
+      } else if (admission !== undefined) this.#giveBack(admission, admission.kept);
       this.#started += 1;
       next.start(hasWaited, isEarly);
     }

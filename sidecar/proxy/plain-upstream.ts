@@ -7,6 +7,7 @@ import { pairsOf } from './headers.ts';
 import {
   connectTimeoutOf,
   IDLE_MS,
+  UNBUFFERED,
   type Upstream,
   type UpstreamHandler,
   type UpstreamOptions,
@@ -16,7 +17,7 @@ import {
 /** The way to the agent for requests whose length is not known ahead: the head goes at once, trailers follow the body. */
 export function createPlainUpstream({ url, timeoutMs, idleMs = IDLE_MS }: UpstreamOptions): Upstream {
   const isTls = url.protocol === 'https:';
-  const keeping = { keepAlive: true, timeout: idleMs };
+  const keeping = { keepAlive: true, timeout: idleMs, ...UNBUFFERED };
   const agent = isTls ? new TlsAgent(keeping) : new Agent(keeping);
   const send = isTls ? httpsRequest : httpRequest;
   const prefix = url.pathname.replace(/\/$/, '');

@@ -7,6 +7,7 @@ import { mendParser } from './mend-parser.ts';
 import {
   connectTimeoutOf,
   IDLE_MS,
+  UNBUFFERED,
   type Upstream,
   type UpstreamControl,
   type UpstreamFailure,
@@ -15,13 +16,13 @@ import {
   type UpstreamRequest,
 } from './upstream.ts';
 
-/** A connection to the agent whose response nobody takes buffers one read (64 KiB) and no second one. */
-const SOCKET_BUFFER_BYTES = 16 * 1024;
+/** undici sets one size for both directions; a connection whose response nobody takes buffers one read (64 KiB) and no second one. */
+const BUFFERS = { highWaterMark: undefined, readableHighWaterMark: 16 * 1024, ...UNBUFFERED };
 
 /** The way to the agent for nearly every request: undici's pool, whose low-level dispatch costs the least per request. */
 export function createPooledUpstream(options: UpstreamOptions): Upstream {
   // undici's own time-outs are off: its timers above one second are up to a second late.
-  const connect = buildConnector({ allowH2: false, timeout: 0, highWaterMark: SOCKET_BUFFER_BYTES });
+  const connect = buildConnector({ allowH2: false, timeout: 0, ...BUFFERS });
   const connectTimeoutMs = connectTimeoutOf(options.timeoutMs);
   const pool = new Pool(options.url.origin, {
     connect: (target, callback) => {

@@ -4,12 +4,13 @@ import type { Duplex } from 'node:stream';
 import { bind, endOf } from '../../runtime/http-listener.ts';
 import { isLingering, lingerAtEnd } from './connection-end.ts';
 import { Exchange, type ProxyContext } from './exchange.ts';
-import { frame, lineOf } from './framing.ts';
+import { frame, lineOf, MAX_HEADER_FIELDS } from './framing.ts';
 import { ignoreUpgrade, wantsWebSocket } from './ignore-upgrade.ts';
-import type { LoadLimits } from './load-limits.ts';
+import { costOfHead, type LoadLimits } from './load-limits.ts';
 import { Pipeline } from './pipeline.ts';
 import { answerProblem, OVERLOAD, refuse, writeProblem } from './problem-answer.ts';
 import { requestIdOf } from './request-id.ts';
+import { UnfinishedHeads } from './unfinished-heads.ts';
 import { createUpgrader, type Upgrader } from './upgrade.ts';
 import type { UpstreamOptions } from './upstream.ts';
 
@@ -48,12 +49,14 @@ export async function startProxyServer(
 ): Promise<ProxyServer> {
   const upgrader = createUpgrader(context, options.agent);
   const server = createServer(SERVER_OPTIONS);
-  // Headers beyond the limit would be dropped without a word; their size is limited anyway.
-  server.maxHeadersCount = 0;
+  // Beyond it Node.js answers 431; a version that drops what is beyond leaves one too many, which is refused here.
+  server.maxHeadersCount = MAX_HEADER_FIELDS + 1;
   server.maxConnections = context.load.maxConnections;
   server.on('drop', () => (context.load.dropped += 1));
   const end = endOf(server, { onCut: () => upgrader.close() });
-  const pipelineOf = createPipelines(context.load);
+  const { load } = context;
+  const heads = new UnfinishedHeads(server, load.maxUnfinishedHeads, () => (load.cut += 1));
+  const pipelineOf = createPipelines(load, heads);
   takeRequests(server, pipelineOf, context);
   takeSockets(server, pipelineOf, upgrader);
   return {
@@ -65,9 +68,11 @@ export async function startProxyServer(
   };
 }
 
-function createPipelines(load: LoadLimits): PipelineOf {
+/** Whatever a connection is looked up for, the head that had begun on it is over. */
+function createPipelines(load: LoadLimits, heads: UnfinishedHeads): PipelineOf {
   const pipelines = new WeakMap<Socket, Pipeline<Exchange>>();
   return (socket) => {
+    heads.end(socket);
     let pipeline = pipelines.get(socket);
     if (pipeline === undefined) pipelines.set(socket, (pipeline = new Pipeline(socket, load)));
     return pipeline;
@@ -146,7 +151,7 @@ function pass(
     answerProblem(response, { ...framed, close: true });
     return;
   }
-  const admission = pipeline.admit(framed.body !== 'none');
+  const admission = pipeline.admit(costOfHead(request.url ?? '', request.rawHeaders), framed.bodyBytes);
   if (admission === null) {
     pipeline.refuse();
     lingerAtEnd(request.socket);
@@ -163,7 +168,7 @@ function pass(
 
 /** What Node's parser refused. */
 function unreadable(code: string | undefined): { status: number; detail: string } {
-  if (code === 'HPE_HEADER_OVERFLOW') return { status: 431, detail: 'the headers are too large' };
+  if (code === 'HPE_HEADER_OVERFLOW') return { status: 431, detail: 'the headers are too large or too many' };
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return { status: 408, detail: 'the head did not come in time' };
   return { status: 400, detail: 'the request is not valid HTTP/1.1' };
 }

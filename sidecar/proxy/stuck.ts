@@ -5,18 +5,20 @@ export class Stuck implements Holder {
   /** The room was reserved otherwise. */
   hasRoom = false;
   readonly shed: () => void;
+  readonly forget: () => void;
   readonly #load: LoadLimits;
   #sides = 0;
   #isClosed = false;
 
-  constructor(load: LoadLimits, shed: () => void) {
+  constructor(load: LoadLimits, { shed, forget }: Required<Pick<Holder, 'shed' | 'forget'>>) {
     this.#load = load;
     this.shed = shed;
+    this.forget = forget;
   }
 
   hold(): void {
     this.#sides += 1;
-    if (this.#sides === 1 && !this.hasRoom && !this.#isClosed) this.#load.hold(this);
+    if (this.#sides === 1 && !this.#isClosed) this.#load.hold(this);
   }
 
   release(): void {

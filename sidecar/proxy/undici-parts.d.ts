@@ -9,7 +9,11 @@ declare module 'undici/lib/core/connect.js' {
   import type { buildConnector } from 'undici';
   /** The entry point's types leave out the socket's option and that the socket is returned. */
   export default function (
-    options: buildConnector.BuildOptions & { highWaterMark: number },
+    options: buildConnector.BuildOptions & {
+      highWaterMark: undefined;
+      readableHighWaterMark: number;
+      writableHighWaterMark: number;
+    },
   ): (...args: Parameters<buildConnector.connector>) => Socket;
 }
 declare module 'undici/lib/core/errors.js' {

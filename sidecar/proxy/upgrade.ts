@@ -1,9 +1,11 @@
-import { ServerResponse, type ClientRequest, type IncomingMessage } from 'node:http';
+import { Agent, ServerResponse, type ClientRequest, type IncomingMessage } from 'node:http';
+import { Agent as TlsAgent } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Duplex, Readable } from 'node:stream';
 import { createProxyServer } from 'http-proxy-3';
 import type { UpstreamFailureKind } from '../../core/behavior/audit-entry.ts';
 import { reportsBehavior } from '../../core/behavior/parse-behavior-headers.ts';
+import { ChunkStore } from '../../runtime/chunk-store.ts';
 import type { Recording } from '../audit/recording.ts';
 import type { Verdict } from '../policy/policy-desk.ts';
 import { answerViolation, VIOLATIONS_HEADER, violationsValue } from '../policy/violation-answer.ts';
@@ -18,10 +20,10 @@ import {
   valuesOf,
   type ResponseHead,
 } from './headers.ts';
-import type { Holder, LoadLimits } from './load-limits.ts';
+import { costOfHead, type Holder, type LoadLimits } from './load-limits.ts';
 import { OVERLOAD, writeProblem } from './problem-answer.ts';
 import { requestIdOf } from './request-id.ts';
-import { ANSWERS, connectTimeoutOf, type UpstreamOptions } from './upstream.ts';
+import { ANSWERS, connectTimeoutOf, UNBUFFERED, type UpstreamOptions } from './upstream.ts';
 
 /** Carries WebSocket connections to the agent; whatever else calls itself one is refused. */
 export interface Upgrader {
@@ -34,6 +36,8 @@ interface Passage {
   recording: Recording;
   requestId: string;
   client: Socket;
+  /** What its head costs beyond an ordinary one. */
+  headBytes: number;
   statusCode?: number;
   /** The agent's half, once it has switched protocols, and what had passed on it by then. */
   agent?: Socket;
@@ -50,14 +54,15 @@ interface Passage {
 }
 
 /** A client has nothing to say before the agent has switched. */
-const MAX_EARLY_BYTES = 65_536;
+const MAX_EARLY_BYTES = 16 * 1024;
 /** How long a side has to take the last bytes of the other one that has gone. */
 const LINGER_MS = 5_000;
 
 export function createUpgrader(context: ProxyContext, { url, timeoutMs }: UpstreamOptions): Upgrader {
   // toProxy: the path goes on as it came; otherwise it is parsed as a URL, which takes out dot segments.
   const connectTimeout = connectTimeoutOf(timeoutMs);
-  const proxy = createProxyServer({ target: url.href, xfwd: false, toProxy: true, connectTimeout });
+  const agent = agentOf(url);
+  const proxy = createProxyServer({ target: url.href, xfwd: false, toProxy: true, connectTimeout, agent });
   const passages = new Map<IncomingMessage, Passage>();
 
   proxy.on('proxyReqWs', (outgoing, request) => {
@@ -103,7 +108,7 @@ export function createUpgrader(context: ProxyContext, { url, timeoutMs }: Upstre
     handle(request, socket, head) {
       const admitted = admit(context, request, socket as Socket);
       if (admitted === null) return;
-      socket.once('close', () => context.load.leave());
+      socket.once('close', () => leave(context.load, admitted));
       const passage = { ...admitted, stopWatch: watch(admitted.client, head) };
       passages.set(request, passage);
       passage.client.once('close', () => {
@@ -117,6 +122,16 @@ export function createUpgrader(context: ProxyContext, { url, timeoutMs }: Upstre
       for (const { client } of passages.values()) client.destroy();
     },
   };
+}
+
+function agentOf({ protocol }: URL): Agent {
+  const options = { keepAlive: false, ...UNBUFFERED };
+  return protocol === 'https:' ? new TlsAgent(options) : new Agent(options);
+}
+
+function leave(load: LoadLimits, { headBytes }: Pick<Passage, 'headBytes'>): void {
+  load.leave();
+  load.giveBackHead(headBytes);
 }
 
 /** Refuses what must not pass, rewrites the head of what may, and opens its record. */
@@ -137,7 +152,8 @@ function admit(
     writeProblem(client, { status: 400, detail: 'the only upgrade that passes here is a GET to websocket' });
     return null;
   }
-  if (!context.load.admit()) {
+  const headBytes = costOfHead(request.url ?? '', request.rawHeaders);
+  if (!context.load.admit(headBytes)) {
     writeProblem(client, OVERLOAD);
     return null;
   }
@@ -156,6 +172,7 @@ function admit(
     recording,
     requestId,
     client,
+    headBytes,
     atSwitch,
     isCut: false,
     isTimedOut: false,
@@ -169,18 +186,17 @@ function admit(
  * what comes early is put back for the library to carry.
  */
 function watch(client: Socket, head: Buffer): () => void {
-  const early: Buffer[] = [head];
-  let size = head.length;
+  const early = new ChunkStore();
   const take = (chunk: Buffer): void => {
-    early.push(chunk);
-    size += chunk.length;
-    if (size > MAX_EARLY_BYTES) client.destroy();
+    early.add(chunk);
+    if (early.bytes > MAX_EARLY_BYTES) client.destroy();
   };
+  if (head.length > 0) take(head);
   const leave = (): void => void client.destroy();
   client.on('data', take).on('end', leave);
   return () => {
     client.off('data', take).off('end', leave).pause();
-    if (size > 0) client.unshift(Buffer.concat(early));
+    if (early.bytes > 0) client.unshift(early.take());
   };
 }
 
@@ -288,11 +304,13 @@ function switched({ load }: ProxyContext, passage: Passage, agent: Socket): void
 /** `pipe` pauses a side while the other one takes no more. */
 function holdWhilePaused(load: LoadLimits, client: Socket, sides: readonly Readable[]): void {
   const holder: Holder = { shed: () => client.destroy() };
+  const isPaused = (): boolean => !client.destroyed && sides.some((side) => side.isPaused());
   const release = (): void => {
-    if (client.destroyed || !sides.some((side) => side.isPaused())) load.release(holder);
+    if (!isPaused()) load.release(holder);
   };
-  for (const side of sides)
-    side.on('pause', () => client.destroyed || load.hold(holder)).on('resume', release);
+  // A side whose bytes the kernel takes is paused only within a turn of the event loop.
+  const hold = (): void => void setImmediate(() => isPaused() && load.hold(holder));
+  for (const side of sides) side.on('pause', hold).on('resume', release);
   client.once('close', () => load.release(holder));
 }
 

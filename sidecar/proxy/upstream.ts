@@ -60,6 +60,12 @@ export interface UpstreamOptions {
 /** An idle connection goes before the agent may close it under a request that cannot be sent twice; many servers do so after 5 s. */
 export const IDLE_MS = 4_000;
 
+/**
+ * Of a connection to the agent: each write that the kernel does not take at once holds back what comes next, so that it is
+ * stored where small chunks are copied together.
+ */
+export const UNBUFFERED = { writableHighWaterMark: 1 } as const;
+
 const CONNECT_TIMEOUT_MS = 10_000;
 
 /** An agent stands beside its sidecar; whatever the time-out, a connection to it comes soon or never. */

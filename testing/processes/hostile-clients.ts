@@ -1,8 +1,9 @@
-// Hostile connections and idle streams for sidecar/overload.realtime.test.ts, in a process of their own: 200 and 1,000, or
+// Hostile connections and idle streams for sidecar/overload.realtime.test.ts, in a process of their own: the kinds below, or
 // the share of each kind that HOSTILE_SHARE says. Each connection that has closed is opened again, so the load stays the same until this process ends.
 import { connect, type Socket } from 'node:net';
 
-const PORT = Number(process.env['PROXY_PORT']);
+const PROXY_PORT = Number(process.env['PROXY_PORT']);
+const CONTROL_PORT = Number(process.env['CONTROL_PORT']);
 const SHARE = Number(process.env['HOSTILE_SHARE']);
 /** Milliseconds until a connection that was closed is opened again, so that the load is bounded. */
 const PAUSE_MS = 200;
@@ -12,18 +13,38 @@ const PIECE_MS = 100;
 const HOLD_MS = 5_000;
 
 const request = (method: string, path: string, more = ''): string =>
-  `${method} ${path} HTTP/1.1\r\nHost: agent\r\n${more}\r\n`;
+  `${method} ${path} HTTP/1.1\r\nHost: localhost\r\n${more}\r\n`;
+const EVENTS = request('POST', '/events', 'Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n');
 const GET_LARGE = request('GET', '/large');
 const UPLOAD = 'Content-Length: 104857600\r\n';
 const BODY = 'x'.repeat(60_000);
 
+const GET_UNREAD = request('GET', '/unread');
+const UPGRADE = request(
+  'GET',
+  '/unread',
+  'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n',
+);
 const UPLOADED = request('POST', '/large', `Content-Length: ${BODY.length}\r\n`) + BODY;
+
+/** Connections that have been opened for the first time, and how many there are to be. */
+let [opened, wanted] = [0, 0];
 
 /** What a client sends; it reads nothing unless it says so. */
 type Behavior = (socket: Socket) => void;
 
+const CHUNKED = 'Transfer-Encoding: chunked\r\n';
+/** What a read of the other side takes, in chunks of one byte. */
+const ONE_BYTE_CHUNKS = '1\r\nx\r\n'.repeat(10_000);
+/** Heads that do not end: of many fields, and of long ones. */
+const UNFINISHED_HEADS = [1_900, 200].map(
+  (fields) =>
+    `GET / HTTP/1.1\r\nHost: localhost\r\n${`ab: ${'c'.repeat(14_000 / fields)}\r\n`.repeat(fields)}`,
+);
+const unfinishedHead: Behavior = (socket) => void socket.write(UNFINISHED_HEADS[opened % 2] ?? '');
+
 /** One row per kind of hostile client, and how many connections of it. */
-const KINDS: readonly [connections: number, behavior: Behavior][] = [
+const KINDS: readonly [connections: number, behavior: Behavior, port?: number][] = [
   // 64 requests for 1 MiB each.
   [50, (socket) => void socket.write(GET_LARGE.repeat(64))],
   // As many as one read of the proxy brings.
@@ -39,6 +60,18 @@ const KINDS: readonly [connections: number, behavior: Behavior][] = [
   // Bodies behind a request that waits.
   [20, (socket) => void socket.write(UPLOADED.repeat(64))],
   [1_000, idleStream],
+  [400, unfinishedHead],
+  // The agent does not read these.
+  [20, (socket) => upload(socket, request('POST', '/unread', CHUNKED), ONE_BYTE_CHUNKS)],
+  // Behind a request that waits.
+  [20, (socket) => upload(socket, GET_UNREAD + request('POST', '/read', CHUNKED), ONE_BYTE_CHUNKS)],
+  [10, byteAfterByte(request('POST', '/unread', UPLOAD))],
+  [10, byteAfterByte(UPGRADE)],
+  // The control routes: the audit ring is the largest response.
+  [20, (socket) => void socket.write(request('GET', '/audit').repeat(64)), CONTROL_PORT],
+  [10, (socket) => void socket.write(request('GET', '/metrics').repeat(2_000)), CONTROL_PORT],
+  [100, unfinishedHead, CONTROL_PORT],
+  [20, (socket) => upload(socket, EVENTS, ONE_BYTE_CHUNKS), CONTROL_PORT],
 ];
 
 /** This client reads. */
@@ -48,32 +81,51 @@ function idleStream(socket: Socket): void {
 }
 
 function slowUpload(path: string): Behavior {
+  return (socket) => upload(socket, request('POST', path, UPLOAD), BODY);
+}
+
+function upload(socket: Socket, head: string, piece: string): void {
+  socket.write(head);
+  const timer = setInterval(() => {
+    if (socket.writableLength < 1_000_000) socket.write(piece);
+  }, PIECE_MS);
+  socket.once('close', () => clearInterval(timer));
+}
+
+/** Each byte in a segment of its own. */
+function byteAfterByte(head: string): Behavior {
   return (socket) => {
-    socket.write(request('POST', path, UPLOAD));
+    socket.setNoDelay().write(head);
     const timer = setInterval(() => {
-      if (socket.writableLength < 1_000_000) socket.write(BODY);
-    }, PIECE_MS);
+      for (let i = 0; i < 50 && socket.writableLength === 0; i += 1) socket.write('x');
+    }, 10);
     socket.once('close', () => clearInterval(timer));
   };
 }
 
+function hasOpened(): void {
+  opened += 1;
+  if (opened === wanted) process.send?.('all connected');
+}
+
 /** Connects, and again when the connection has closed; `holdMs`: the client closes it after so long. */
-function open(behavior: Behavior, holdMs: number | null): void {
-  const socket = connect(PORT, '127.0.0.1').on('error', () => undefined);
+function open(port: number, behavior: Behavior, holdMs: number | null): void {
+  const socket = connect(port, '127.0.0.1').on('error', () => undefined);
   socket.once('connect', () => {
-    process.send?.('connected');
+    hasOpened();
     behavior(socket);
   });
   const timer = holdMs === null ? undefined : setTimeout(() => socket.destroy(), holdMs);
   socket.once('close', () => {
     clearTimeout(timer);
-    setTimeout(open, PAUSE_MS, behavior, holdMs);
+    setTimeout(open, PAUSE_MS, port, behavior, holdMs);
   });
 }
 
 process.once('disconnect', () => process.exit());
-for (const [all, behavior] of KINDS) {
+for (const [all, behavior, port = PROXY_PORT] of KINDS) {
   const connections = all * SHARE;
+  wanted += connections;
   for (let i = 0; i < connections; i += 1)
-    open(behavior, behavior === idleStream ? null : HOLD_MS + (HOLD_MS * i) / connections);
+    open(port, behavior, behavior === idleStream ? null : HOLD_MS + (HOLD_MS * i) / connections);
 }

@@ -1,0 +1,149 @@
+import { once } from 'node:events';
+import type { RequestListener, ServerResponse } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { aMoment } from '../testing/moment.ts';
+import { until } from '../testing/proxy-rig.ts';
+import type { ConnectionLimits } from './connection-limits.ts';
+import { listen, type Listener } from './http-listener.ts';
+
+const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
+const MIB = 1024 * 1024;
+
+let listener: Listener;
+let refused: number;
+let cut: number;
+/** Responses that were begun. */
+let begun: ServerResponse[];
+const clients: Socket[] = [];
+
+beforeEach(() => {
+  [refused, cut, begun] = [0, 0, []];
+});
+afterEach(async () => {
+  for (const client of clients.splice(0)) client.destroy();
+  await listener.close(0);
+});
+
+async function start(limits: Partial<ConnectionLimits> = {}, handler?: RequestListener): Promise<void> {
+  listener = await listen({
+    handler: (request, response) => {
+      begun.push(response);
+      handler?.(request, response);
+    },
+    port: 0,
+    host: '0.0.0.0',
+    limits: {
+      maxConnections: 4,
+      maxUnanswered: 4,
+      maxHeaderFields: 100,
+      maxUnreadBytes: MIB,
+      groupOf: ({ localAddress = '' }) => localAddress,
+      onRefused: () => (refused += 1),
+      onCut: () => (cut += 1),
+      ...limits,
+    },
+  });
+}
+
+interface Client {
+  socket: Socket;
+  text: () => string;
+}
+
+/** Each address of this machine is a group. */
+async function open(address = '127.0.0.1'): Promise<Client> {
+  let text = '';
+  const socket = connect(listener.port, address).on('error', () => undefined);
+  clients.push(socket);
+  await once(socket, 'connect');
+  socket.setEncoding('latin1').on('data', (chunk: string) => (text += chunk));
+  return { socket, text: () => text };
+}
+
+test('pipelined requests are answered one after the other', async () => {
+  await start();
+  const { socket, text } = await open();
+  socket.write(GET.repeat(3));
+  for (let count = 1; count <= 3; count += 1) {
+    await until(() => begun.length === count, 'the request');
+    await aMoment();
+    expect(begun).toHaveLength(count);
+    begun.at(-1)?.end(`answer ${count}`);
+  }
+  await until(() => text().includes('answer 3'), 'the last response');
+  expect([refused, cut]).toEqual([0, 0]);
+});
+
+test('beyond the unanswered requests of a connection 503 ends it, and what is behind is not read', async () => {
+  await start();
+  const { socket, text } = await open();
+  socket.write(GET.repeat(1_000));
+  await until(() => refused === 1, 'the refusal');
+  for (let count = 1; count <= 4; count += 1) {
+    await until(() => begun.length === count, 'the request');
+    begun.at(-1)?.end(`answer ${count}`);
+  }
+  await once(socket, 'close');
+  expect(text().match(/HTTP\/1\.1 \d+/g)).toEqual([...Array<string>(4).fill('HTTP/1.1 200'), 'HTTP/1.1 503']);
+  expect(text()).toMatch(/^retry-after: 1$/im);
+  expect([begun.length, refused]).toEqual([4, 1]);
+});
+
+test('a head with too many fields is 431', async () => {
+  await start();
+  const { socket, text } = await open();
+  socket.write(`GET / HTTP/1.1\r\nHost: a\r\n${'a: b\r\n'.repeat(100)}\r\n`);
+  await once(socket, 'close');
+  expect(text()).toMatch(/^HTTP\/1\.1 431 /);
+  expect(begun).toEqual([]);
+});
+
+test('a new connection is served when others hold all of the room: the longest idle is closed', async () => {
+  await start({}, (_request, response) => void response.end('ok'));
+  const idle: Client[] = [];
+  for (let i = 0; i < 4; i += 1) {
+    idle.push(await open());
+    idle[i]?.socket.write('GET / HTTP/1.1\r\nX: ');
+  }
+  const polite = await open();
+  polite.socket.write(GET);
+  await until(() => polite.text().endsWith('ok'), 'the response');
+  await until(() => idle[0]?.socket.closed === true, 'the end of the longest idle');
+  expect([cut, idle.filter(({ socket }) => socket.closed).length]).toEqual([1, 1]);
+});
+
+test('a connection whose response is under way is closed only where none is idle', async () => {
+  await start();
+  const busy = await open();
+  busy.socket.write(GET);
+  await until(() => begun.length === 1, 'the request');
+  for (let i = 0; i < 6; i += 1) await open();
+  await until(() => cut === 3, 'the cuts');
+  expect(busy.socket.closed).toBe(false);
+});
+
+test('connections of one group take nothing from another', async () => {
+  await start({}, (_request, response) => void response.end('ok'));
+  const loopback = await open('127.0.0.1');
+  for (let i = 0; i < 20; i += 1) await open('127.0.0.2');
+  await until(() => cut === 16, 'the cuts');
+  expect(loopback.socket.closed).toBe(false);
+  loopback.socket.write(GET);
+  await until(() => loopback.text().endsWith('ok'), 'the response');
+});
+
+test('beyond the unread bytes the oldest unread response is cut, never the newest', async () => {
+  const large = Buffer.alloc(32 * MIB);
+  await start({}, (_request, response) => void response.end(large));
+  const unread: Client[] = [];
+  for (let i = 0; i < 3; i += 1) {
+    const client = await open();
+    unread.push(client);
+    client.socket.pause().write(GET);
+    await until(() => begun.length === i + 1, 'the request');
+  }
+  await until(() => cut === 2, 'the cuts');
+  await until(() => begun.filter((response) => response.destroyed).length === 2, 'their end');
+  expect(begun.map(({ destroyed }) => destroyed)).toEqual([true, true, false]);
+});
