@@ -66,6 +66,10 @@ const MAX_TINY = 256;
 /** Milliseconds for each of those beyond. */
 const PAUSE_PER_TINY_MS = 0.5;
 
+/** Milliseconds between the releases of two bodies: together they would keep everybody waiting again. */
+const BETWEEN_RELEASES_MS = 100;
+let lastReleaseMs = -Infinity;
+
 /** Slows down a body that comes in tiny chunks. */
 export class ChunkBrake {
   readonly #release: () => void;
@@ -99,6 +103,13 @@ export class ChunkBrake {
   };
 
   readonly #end = (): void => {
+    const now = performance.now();
+    const sinceLast = now - lastReleaseMs;
+    if (sinceLast < BETWEEN_RELEASES_MS) {
+      setTimeout(this.#end, BETWEEN_RELEASES_MS - sinceLast).unref();
+      return;
+    }
+    lastReleaseMs = now;
     this.#isHeld = false;
     this.#release();
   };
@@ -110,9 +121,14 @@ const GATHER_MS = 50;
 /** Copies the small chunks of a request's body together before they reach the request's own buffer. */
 export function gatherChunks(request: IncomingMessage): void {
   const store = new ChunkStore();
+  const read = request._read.bind(request);
   const brake = new ChunkBrake(() => {
-    if (!request.complete) request._read(0);
+    if (!request.complete) read(0);
   });
+  // The request's own buffer asks for more whenever it has room.
+  request._read = (size) => {
+    if (!brake.isHeld) read(size);
+  };
   const push = request.push.bind(request);
   let isWaiting = false;
   const flush = (): boolean => store.bytes === 0 || push(store.take());

@@ -72,7 +72,6 @@ const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'Q
 
 /** Safe to send twice: the agent may have seen the first one. */
 const IDEMPOTENT: ReadonlySet<string> = new Set([...SAFE, 'PUT', 'DELETE']);
-
 /** One request on its way to the agent and back. */
 export class Exchange implements UpstreamHandler, Source, Turn {
   readonly isSafe: boolean;
@@ -118,10 +117,8 @@ export class Exchange implements UpstreamHandler, Source, Turn {
     };
     this.#writer = new AnswerWriter(response, this);
     this.#inlet = framed.body === 'none' ? null : new BodyInlet(request);
-    this.#stuck = new Stuck(context.load, {
-      shed: () => request.socket.destroy(),
-      forget: () => this.#recording.forget(),
-    });
+    const forget = (): void => this.#recording.forget();
+    this.#stuck = new Stuck(context.load, { shed: () => request.socket.destroy(), forget });
     response.on('close', this.#closed);
     // A pipelined request whose turn has not come has no part in its connection yet, and is not told of its end.
     if (response.socket === null) request.socket.setMaxListeners(0).once('close', this.#closed);
@@ -153,12 +150,10 @@ export class Exchange implements UpstreamHandler, Source, Turn {
     const { request, framed } = this.#input;
     const inlet = this.#inlet;
     if (inlet === null) return null;
+    const onBytes = (count: number): void => this.#recording.bytesIn(count);
     const whole = framed.body === 'sized' ? inlet.whole() : null;
-    if (whole === null) {
-      const onStuck = (isStuck: boolean): void => (isStuck ? this.#stuck.hold() : this.#stuck.release());
-      return new RequestBody({ request, inlet }, (count) => this.#recording.bytesIn(count), onStuck);
-    }
-    this.#recording.bytesIn(whole.length);
+    if (whole === null) return new RequestBody({ request, inlet }, onBytes, this.#stuck);
+    onBytes(whole.length);
     return whole;
   }
 
@@ -367,8 +362,7 @@ export class Exchange implements UpstreamHandler, Source, Turn {
       aborted,
       atMs: this.#context.clock.monotonicMs(),
     };
-    const { over } = this.#rest ?? {};
-    if (this.#judging === null && over === undefined) this.#recording.complete(end);
-    else void Promise.all([this.#judging, over]).then(() => this.#recording.complete(end));
+    if (this.#judging === null && this.#rest === null) this.#recording.complete(end);
+    else void Promise.all([this.#judging, this.#rest?.over]).then(() => this.#recording.complete(end));
   };
 }

@@ -1,9 +1,13 @@
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import { ChunkBrake, ChunkStore, PIECE_BYTES } from '../../runtime/chunk-store.ts';
+import type { Stuck } from './stuck.ts';
 
 /** Stored bytes of one body from which on no more is read of its connection. */
 const MAX_STORED = 16 * 1024;
+
+/** Is told that the agent takes no more, and that it takes more again. */
+type StuckSide = Pick<Stuck, 'hold' | 'release'>;
 
 /** Takes a body over from its inlet. */
 interface Reader {
@@ -135,22 +139,21 @@ export class RequestBody extends Readable implements Reader {
   readonly #request: IncomingMessage;
   readonly #inlet: BodyInlet;
   readonly #onBytes: (count: number) => void;
-  readonly #onStuck: (isStuck: boolean) => void;
+  readonly #stuck: StuckSide;
   #isStuck = false;
   #hasEnded = false;
 
-  /** `onStuck`: the agent takes no more, or it takes more again. */
   constructor(
     { request, inlet }: { request: IncomingMessage; inlet: BodyInlet },
     onBytes: (count: number) => void,
-    onStuck: (isStuck: boolean) => void,
+    stuck: StuckSide,
   ) {
     // What waits, waits in the inlet.
     super({ highWaterMark: 1 });
     this.#request = request;
     this.#inlet = inlet;
     this.#onBytes = onBytes;
-    this.#onStuck = onStuck;
+    this.#stuck = stuck;
     // Whoever reads this stream hears of its end; when nobody does any more, there is nobody to tell.
     this.on('error', () => undefined);
     request.on('end', this.#finish).on('error', this.#fail).on('close', this.#leave);
@@ -177,7 +180,8 @@ export class RequestBody extends Readable implements Reader {
   setStuck(isStuck: boolean): void {
     if (this.#isStuck === isStuck) return;
     this.#isStuck = isStuck;
-    this.#onStuck(isStuck);
+    if (isStuck) this.#stuck.hold();
+    else this.#stuck.release();
   }
 
   readonly #finish = (): void => {
