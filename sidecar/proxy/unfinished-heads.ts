@@ -50,6 +50,7 @@ export class UnfinishedHeads {
     // The same one again, where an upgrade is left alone.
     if (this.#watched.has(socket)) return;
     this.#watched.add(socket);
-    socket.once('close', () => this.end(socket));
+    // Upgrades come close to the number that Node.js warns of.
+    socket.setMaxListeners(socket.getMaxListeners() + 1).once('close', () => this.end(socket));
   }
 }
