@@ -10,6 +10,7 @@ import type { Severity } from './gap.ts';
 type Declared = ReadonlyMap<string, string>;
 
 const NOT_SHOWN_WORDS = "declared, not shown: the agent's check is skipped";
+const NOT_SHOWN_OR_REPORTED_WORDS = `${NOT_SHOWN_WORDS}, or not reported`;
 
 /** Rows that only an agent's own report can fill (agent-sdk mode). */
 export const AGENT_RULES: readonly GapRule[] = [
@@ -47,15 +48,18 @@ function variableIds(manifest: Manifest): Declared {
 function reachIds(prefix: string): (manifest: Manifest) => Declared {
   return (manifest) => {
     const targets = reachTargets(manifest).filter((target) => target.id.startsWith(prefix));
-    return new Map(targets.map((target) => [target.id, target.path.replace(/\.address$/, '')]));
+    return new Map(targets.map(({ id, path }) => [idInReport(id), path.replace(/\.address$/, '')]));
   };
 }
 
 function toolIds(manifest: Manifest): Declared {
   const tools = manifest.spec.tools ?? [];
-  // Ids in a report are cut there, too.
-  const idOf = (name: string): string => cut(`tool:${name}`, MAX_NAME_LENGTH);
-  return new Map(tools.map(({ name }, index) => [idOf(name), `spec.tools[${index}].name`]));
+  return new Map(tools.map(({ name }, index) => [idInReport(`tool:${name}`), `spec.tools[${index}].name`]));
+}
+
+/** Ids in a report are cut there. */
+function idInReport(id: string): string {
+  return cut(id, MAX_NAME_LENGTH);
 }
 
 /** A row for one kind of check: an issue for each one that failed, and for each declared one that was not reported. */
@@ -84,39 +88,60 @@ function checkRule(row: {
       for (const [id, each] of agentChecks)
         if (id.startsWith(prefix) && each.status === 'fail')
           findings.push(failed(each, declared.get(id) ?? row.field, severity));
-      return mustBeShown ? [...findings, ...notShown(declared, agentChecks)] : findings;
+      return mustBeShown ? [...findings, ...skipped(declared, agentChecks)] : findings;
     },
   };
 }
 
-/** A row for a kind of check whose failure is not an issue, but whose skip is. */
+/** A row for a kind of check whose failure is not an issue, but whose skip is; leaving the check out costs the same. */
 function notShownRule(prefix: string, what: string): GapRule {
   return {
     property: `${prefix}<${what}>`,
-    when: { low: NOT_SHOWN_WORDS },
-    find: ({ manifest, agentChecks }) =>
-      agentChecks === null ? [] : notShown(reachIds(prefix)(manifest), agentChecks),
+    when: { low: NOT_SHOWN_OR_REPORTED_WORDS },
+    find: ({ manifest, agentChecks }) => {
+      if (agentChecks === null) return [];
+      const declared = reachIds(prefix)(manifest);
+      const missing = [...declared].filter(([id]) => !agentChecks.has(id));
+      return [
+        ...skipped(declared, agentChecks),
+        ...missing.map(([id, field]) =>
+          notShown({ id, field, observed: null, why: "the agent's report has no such check." }),
+        ),
+      ];
+    },
   };
 }
 
-function notShown(declared: Declared, agentChecks: ReadonlyMap<string, Check>): Finding[] {
+/** A finding for each declared item whose check the agent skips. */
+function skipped(declared: Declared, agentChecks: ReadonlyMap<string, Check>): Finding[] {
   return [...declared].flatMap(([id, field]): Finding[] => {
     const found = agentChecks.get(id);
     if (found?.status !== 'skip') return [];
-    return [
-      {
-        severity: 'low',
-        property: id,
-        description: `${id} is declared, not shown: the agent skips the check${found.message ? `: ${found.message}` : '.'}`,
-        recommendation: `Make the agent's reporter able to check ${id}, or remove it from the manifest.`,
-        isNotShown: true,
-        field,
-        declared: id,
-        observed: 'skip',
-        evidenceLevel: 'probed',
-      },
-    ];
+    const why = `the agent skips the check${found.message ? `: ${found.message}` : '.'}`;
+    return [notShown({ id, field, observed: 'skip', why })];
   });
+}
+
+function notShown({
+  id,
+  why,
+  ...rest
+}: {
+  id: string;
+  field: string;
+  observed: string | null;
+  why: string;
+}): Finding {
+  return {
+    ...rest,
+    severity: 'low',
+    property: id,
+    description: `${id} is declared, not shown: ${why}`,
+    recommendation: `Make the agent's reporter able to check ${id}, or remove it from the manifest.`,
+    isNotShown: true,
+    declared: id,
+    evidenceLevel: 'probed',
+  };
 }
 
 function failed(check: Check, field: string, severity: Severity): Finding {

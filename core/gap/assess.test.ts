@@ -133,25 +133,53 @@ describe('what the agent reports of itself', () => {
     expect(gapOf(SPEC, facts)).toBe(expected);
   });
 
-  test.each<[string, Partial<Facts>, string]>([
-    ['service skipped', but('service:db', 'skip'), '95 A, low service:db'],
-    ['tool skipped', but('tool:search', 'skip'), '95 A, low tool:search'],
-    [
-      'memory skipped',
-      reported([...FINE, ['memory:backend', 'skip'], ['memory:shortTerm', 'pass']]),
-      '95 A, low memory:backend',
-    ],
-    ['MCP server skipped', reported([...FINE, ['mcp:files', 'skip']]), '95 A, low mcp:files'],
-    ['memory fails', reported([...FINE, ['memory:backend', 'fail']]), '100 A'],
-    ['MCP server not reported', reported(FINE), '100 A'],
-    ['an undeclared tool skipped', reported([...FINE, ['tool:other', 'skip']]), '100 A'],
-  ])('declared, not shown: %s', (_name, facts, expected) => {
-    const spec = {
-      ...SPEC,
-      memory: { backend: 'redis', shortTerm: { connection: 'redis://cache:6379' } },
-      mcp: { servers: [{ name: 'files', transport: 'stdio' as const, command: 'files' }] },
+  describe('declared, not shown', () => {
+    const shown: [string, CheckStatus][] = [
+      ...FINE,
+      ['memory:backend', 'pass'],
+      ['memory:shortTerm', 'pass'],
+      ['mcp:files', 'pass'],
+    ];
+    const and = (id: string, status?: CheckStatus): Partial<Facts> => {
+      const others = shown.filter(([each]) => each !== id);
+      return reported(status === undefined ? others : [...others, [id, status]]);
     };
-    expect(gapOf(spec, facts)).toBe(expected);
+    test.each<[string, Partial<Facts>, string]>([
+      ['service skipped', and('service:db', 'skip'), '95 A, low service:db'],
+      ['tool skipped', and('tool:search', 'skip'), '95 A, low tool:search'],
+      ['memory skipped', and('memory:backend', 'skip'), '95 A, low memory:backend'],
+      ['memory left out', and('memory:backend'), '95 A, low memory:backend'],
+      ['MCP server skipped', and('mcp:files', 'skip'), '95 A, low mcp:files'],
+      ['MCP server left out', and('mcp:files'), '95 A, low mcp:files'],
+      ['memory fails', and('memory:backend', 'fail'), '100 A'],
+      ['an undeclared tool skipped', reported([...shown, ['tool:other', 'skip']]), '100 A'],
+      ['all shown', reported(shown), '100 A'],
+      [
+        'all of memory and MCP left out',
+        reported(FINE),
+        '85 B, low memory:backend, low memory:shortTerm, low mcp:files',
+      ],
+    ])('%s', (_name, facts, expected) => {
+      const spec = {
+        ...SPEC,
+        memory: { backend: 'redis', shortTerm: { connection: 'redis://cache:6379' } },
+        mcp: { servers: [{ name: 'files', transport: 'stdio' as const, command: 'files' }] },
+      };
+      expect(gapOf(spec, facts)).toBe(expected);
+    });
+
+    const names = ['a', 'b', 'c', 'd', 'e', 'f'];
+    test.each<[string, [string, CheckStatus][]]>([
+      ['skipped', names.map((name) => [`mcp:${name}`, 'skip'])],
+      ['left out', []],
+      ['skipped or left out', names.slice(3).map((name) => [`mcp:${name}`, 'skip'])],
+    ])('six MCP servers %s cost the same 20 points, and each is an issue', (_name, checks) => {
+      const { score, issues } = assess(
+        aManifest({ ...PII, mcp: { servers: names.map((name) => ({ name, host: name, port: 1 })) } }),
+        someFacts(reported([['model:openai/gpt-4o', 'pass'], ...checks])),
+      );
+      expect([score, issues.length]).toEqual([80, 6]);
+    });
   });
 
   test.each([

@@ -10,7 +10,7 @@ export interface Finding {
   description: string;
   recommendation: string;
   source?: 'policy';
-  /** It is declared, and the agent skips its check: such findings cost little together. */
+  /** It is declared, and the agent skips its check or leaves it out: such findings cost little together. */
   isNotShown?: true;
   /** Manifest path of what was declared. */
   field: string;

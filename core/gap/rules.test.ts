@@ -49,8 +49,8 @@ const FIRING: Readonly<Record<string, Case[]>> = {
   'env:<name>': [reported(['env:DB_URL', 'fail']), reported()],
   'service:<name>': [reported(['service:db', 'fail']), reported(), reported(['service:db', 'skip'])],
   'tool:<name>': [reported(['tool:search', 'fail']), reported(), reported(['tool:search', 'skip'])],
-  'memory:<role>': [reported(['memory:backend', 'skip'])],
-  'mcp:<name>': [reported(['mcp:files', 'skip'])],
+  'memory:<role>': [reported(['memory:backend', 'skip']), reported()],
+  'mcp:<name>': [reported(['mcp:files', 'skip']), reported()],
   'guardrails.<where>.<type>': [seen(49), seen(79), seen(99), seen(100)],
   'policy.<reason>': [
     denied('monthly_cost_limit_exceeded'),
