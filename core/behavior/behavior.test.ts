@@ -23,6 +23,14 @@ describe('behavioral headers', () => {
       { toolsCalled: ['a', 'b', 'c'] },
     ],
     ['confirmed', { 'x-platform-user-confirmed': ' True ' }, { userConfirmed: true }],
+    ['confirmed between tabs', { 'x-platform-user-confirmed': '\ttrue\t,\tTRUE' }, { userConfirmed: true }],
+    ...['true\xa0', '\xa0true', 'true\x0b', 'true\x0c', 'true\ufeff', 'true,\x85true', 'tru\u212a'].map(
+      (value): [string, Record<string, string>, Behavior] => [
+        `${JSON.stringify(value)} is no confirmation`,
+        { 'x-platform-user-confirmed': value },
+        {},
+      ],
+    ),
     ['not confirmed', { 'x-platform-user-confirmed': 'false' }, { userConfirmed: false }],
     ['yes is no confirmation', { 'x-platform-user-confirmed': 'yes' }, {}],
     ['true twice is true', { 'x-platform-user-confirmed': 'true,True' }, { userConfirmed: true }],

@@ -1,4 +1,5 @@
 import { cut } from '../untrusted/fields.ts';
+import { withoutBlanks } from '../untrusted/http-blanks.ts';
 import type { Behavior } from './audit-entry.ts';
 import { MAX_NAME_LENGTH, nameFromHeader } from './reported-name.ts';
 
@@ -25,7 +26,7 @@ export function parseBehaviorHeaders(headers: ReadonlyMap<string, string>): Beha
     headers
       .get(CONFIRMED_HEADER)
       ?.split(',')
-      .map((each) => each.trim().toLowerCase()),
+      .map((each) => withoutBlanks(each).toLowerCase()),
   );
   if (guardrails !== undefined) behavior.guardrailsInvoked = namesIn(guardrails);
   if (tools !== undefined) behavior.toolsCalled = namesIn(tools);
@@ -60,20 +61,4 @@ function namesIn(value: string): string[] {
     if (name !== '' && names.size < MAX_NAMES) names.add(name);
   }
   return [...names];
-}
-
-/**
- * Without the space that HTTP has around list members (RFC 9110 section 5.6.3). `trim` would take more: each character
- * is a byte here, and raw UTF-8 may end in 0xA0.
- */
-function withoutBlanks(member: string): string {
-  let start = 0;
-  let end = member.length;
-  while (start < end && isBlank(member[start])) start += 1;
-  while (end > start && isBlank(member[end - 1])) end -= 1;
-  return member.slice(start, end);
-}
-
-function isBlank(character: string | undefined): boolean {
-  return character === ' ' || character === '\t';
 }

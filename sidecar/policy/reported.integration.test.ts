@@ -68,6 +68,12 @@ const ROWS: [name: string, lines: string[], told: Told, denials: string[] | null
     [DENIAL],
   ],
   [
+    'a tool and true with a byte that HTTP does not take for a blank',
+    [RAN, DELETED, `${CONFIRMED}: true\xa0`],
+    { guardrailsInvoked: ['pii-detector'], toolsCalled: ['delete_order'] },
+    [DENIAL],
+  ],
+  [
     'a tool and another word than true',
     [RAN, DELETED, `${CONFIRMED}: yes`],
     { guardrailsInvoked: ['pii-detector'], toolsCalled: ['delete_order'] },
@@ -112,7 +118,7 @@ inEachSetting('what an agent reports', ({ mode, before }) => {
     socket.on('error', () => undefined);
     socket.setEncoding('latin1').on('data', (text: string) => {
       asked = text;
-      socket.write(['HTTP/1.1 200 OK', ...lines, 'Content-Length: 2', '', 'ok'].join('\r\n'));
+      socket.write(['HTTP/1.1 200 OK', ...lines, 'Content-Length: 2', '', 'ok'].join('\r\n'), 'latin1');
     });
   };
   beforeEach(async () => {

@@ -5,6 +5,7 @@ import type { Duplex, Readable } from 'node:stream';
 import { createProxyServer } from 'http-proxy-3';
 import type { UpstreamFailureKind } from '../../core/behavior/audit-entry.ts';
 import { reportsBehavior } from '../../core/behavior/parse-behavior-headers.ts';
+import { withoutBlanks } from '../../core/untrusted/http-blanks.ts';
 import { ChunkStore } from '../../runtime/chunk-store.ts';
 import type { Recording } from '../audit/recording.ts';
 import type { Verdict } from '../policy/policy-desk.ts';
@@ -146,7 +147,7 @@ function admit(
     writeProblem(client, framed);
     return null;
   }
-  const wanted = valuesOf(request.rawHeaders, 'upgrade').join(',').trim().toLowerCase();
+  const wanted = withoutBlanks(valuesOf(request.rawHeaders, 'upgrade').join(',')).toLowerCase();
   const isWebSocket = wanted === 'websocket' && request.method === 'GET' && request.httpVersion === '1.1';
   if (!isWebSocket || framed.body !== 'none') {
     writeProblem(client, { status: 400, detail: 'the only upgrade that passes here is a GET to websocket' });
