@@ -2,6 +2,10 @@ import { hasExpired } from '../proof/expiry.ts';
 import type { GapRule } from './finding.ts';
 
 /** Rows about what the manifest itself says, or fails to say. */
+/** The only row that a proof of the agent keeps out of the gap, and the rule of that proof. */
+export const EVALUATED = 'evaluated';
+export const EVALUATED_PROOF = 'EVAL-01';
+
 export const MANIFEST_RULES: readonly GapRule[] = [
   {
     property: 'manifest.invalid',
@@ -45,16 +49,18 @@ export const MANIFEST_RULES: readonly GapRule[] = [
     },
   },
   {
-    property: 'evaluated',
+    property: EVALUATED,
     when: { low: 'evaluation datasets are declared, and no unexpired proof of EVAL-01 exists' },
     find: ({ manifest, facts }) => {
       const datasets = manifest.spec.evaluation?.datasets ?? [];
-      const proved = facts.proofs.some((proof) => proof.ruleId === 'EVAL-01' && !hasExpired(proof, facts.at));
+      const proved = facts.proofs.some(
+        (proof) => proof.ruleId === EVALUATED_PROOF && !hasExpired(proof, facts.at),
+      );
       if (datasets.length === 0 || proved) return [];
       return [
         {
           severity: 'low',
-          property: 'evaluated',
+          property: EVALUATED,
           description:
             'Evaluation datasets are declared, but there is no valid proof that they were run (EVAL-01).',
           recommendation:

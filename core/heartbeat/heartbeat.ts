@@ -21,7 +21,7 @@ export interface Heartbeat {
   source: GapReport['source'];
   health: HealthReport;
   gap: GapReport;
-  /** The score of the gap without local proofs; null: no local proof counts in it. */
+  /** The score of the gap without local proofs; null: not told, as by a sidecar of 0.1.0 and by who keeps no proofs. */
   scoreWithoutLocalProofs: number | null;
   proof: ProofRecord[];
   proofRevision: number;

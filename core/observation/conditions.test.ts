@@ -27,6 +27,7 @@ const inputOf = (change: Partial<ConditionInput> = {}): ConditionInput => {
   return {
     phase: 'Healthy',
     score: 100,
+    sureScore: change.score ?? 100,
     instances,
     live: instances,
     unlisted: 0,
@@ -123,7 +124,8 @@ const ROWS: [ConditionType, string, string, ConditionInput][] = [
     'EngineUnreachable',
     inputOf({ score: 74, live: [live(), live({ policyState: 'unreachable' })] }),
   ],
-  ['Compliant', 'True', 'Compliant', inputOf({ score: 75 })],
+  ['Compliant', 'Unknown', 'LocalProofsUnknown', inputOf({ score: 75, sureScore: 70 })],
+  ['Compliant', 'True', 'Compliant', inputOf({ score: 80, sureScore: 75 })],
 ];
 
 describe('the truth tables of the conditions', () => {

@@ -9,6 +9,8 @@ export interface ConditionInput {
   phase: Phase;
   /** Without what local proofs add to it. */
   score: number | undefined;
+  /** The same, less what local proofs may add to it where a sidecar does not say. */
+  sureScore: number | undefined;
   /** All listed instances, and those of them that were heard from lately. */
   instances: readonly InstanceStatus[];
   live: readonly InstanceStatus[];
@@ -185,7 +187,7 @@ const POLICY_LOADED: readonly Row[] = [
 
 const isEngineAway = someIs('unreachable');
 
-const isBelowBar = ({ score, compliantGrade }: ConditionInput): boolean =>
+const isBelow = (score: number | undefined, { compliantGrade }: ConditionInput): boolean =>
   score === undefined || score < barOf(compliantGrade);
 
 const COMPLIANT: readonly Row[] = [
@@ -200,7 +202,7 @@ const COMPLIANT: readonly Row[] = [
     status: 'False',
     reason: 'GradeTooLow',
     when: 'the grade without local proofs is below B, or below the annotation `platform.io/compliant-grade`, and every configured engine answers',
-    holds: (input) => !isEngineAway(input) && isBelowBar(input),
+    holds: (input) => !isEngineAway(input) && isBelow(input.score, input),
     message: ({ compliantGrade }) => `the grade without local proofs is below ${compliantGrade}`,
   },
   {
@@ -223,6 +225,14 @@ const COMPLIANT: readonly Row[] = [
     when: 'the engine of an instance gives no answer: the grade is without its denials',
     holds: isEngineAway,
     message: () => 'the policy engine gives no answer, so the grade is without its denials',
+  },
+  {
+    status: 'Unknown',
+    reason: 'LocalProofsUnknown',
+    when: 'the grade is that low without the proof that an agent may have written itself, and the sidecar (0.1.0) does not say whether there is one',
+    holds: (input) => isBelow(input.sureScore, input),
+    message: ({ compliantGrade }) =>
+      `a sidecar of an older version does not say whether the grade is below ${compliantGrade} without local proofs: replace its pod, so that it gets the present sidecar`,
   },
   {
     status: 'True',

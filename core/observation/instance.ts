@@ -1,6 +1,9 @@
+import { EVALUATED, EVALUATED_PROOF } from '../gap/manifest-rules.ts';
 import { REPORTER_INVALID } from '../gap/reporter-rules.ts';
 import type { Heartbeat } from '../heartbeat/heartbeat.ts';
 import type { CheckStatus } from '../health/health.ts';
+import { hasExpired } from '../proof/expiry.ts';
+import type { ProofRecord } from '../proof/proof.ts';
 import { dayOf } from '../usage/day-totals.ts';
 import type { BriefInstance, InstanceStatus } from './observation.ts';
 import { isLive, phaseOf } from './phase.ts';
@@ -34,12 +37,19 @@ export function isOutdated(
   return Date.parse(heartbeat.startedAt) < Date.parse(known.startedAt) && isLive(known, at);
 }
 
+/** What the receiver knows besides the heartbeat and its sender. */
+export interface Receipt {
+  at: Date;
+  /** The agent's proofs as they are stored after the heartbeat. */
+  proofs: readonly ProofRecord[];
+}
+
 /** The instance's row after its heartbeat. `known`: its row before, of this process or of an earlier one. */
 export function instanceOf(
   known: BriefInstance | undefined,
   heartbeat: Heartbeat,
   sender: SenderId,
-  at: Date,
+  { at, proofs }: Receipt,
 ): InstanceStatus {
   const before = known !== undefined && isSameProcess(known, heartbeat, sender) ? known : undefined;
   const reachable = agentReachable(heartbeat);
@@ -51,9 +61,7 @@ export function instanceOf(
     seq: heartbeat.seq ?? (before === undefined ? 0 : before.seq + 1),
     phase: phaseOf(heartbeat.health.status),
     score: heartbeat.gap.score,
-    ...(heartbeat.scoreWithoutLocalProofs === null
-      ? {}
-      : { scoreWithoutLocalProofs: heartbeat.scoreWithoutLocalProofs }),
+    ...withoutLocalProofs(heartbeat, { at, proofs }),
     lastHeartbeat: at.toISOString(),
     intervalSeconds: heartbeat.intervalSeconds,
     ...(heartbeat.sidecarVersion === null ? {} : { sidecarVersion: heartbeat.sidecarVersion }),
@@ -81,6 +89,23 @@ function agentReachable(heartbeat: Heartbeat): boolean | undefined {
   const upstream = heartbeat.health.checks.find((check) => check.id === 'agent:upstream');
   if (upstream === undefined) return heartbeat.source === 'agent-sdk' ? true : undefined;
   return upstream.status === 'skip' ? undefined : upstream.status === 'pass';
+}
+
+type LocalProofs = Pick<InstanceStatus, 'scoreWithoutLocalProofs' | 'localProofsUnknown'>;
+
+/**
+ * A sidecar of 0.1.0 does not say what local proofs add to its score. The list of proofs that it sends cannot tell either:
+ * the agent can remove a proof again after the score was made. So the score is doubted unless no local proof can count.
+ */
+function withoutLocalProofs(heartbeat: Heartbeat, { at, proofs }: Receipt): LocalProofs {
+  const { scoreWithoutLocalProofs: told, gap, sidecarVersion } = heartbeat;
+  if (told !== null) return told === gap.score ? {} : { scoreWithoutLocalProofs: told };
+  const isProved = proofs.some(
+    (proof) => proof.ruleId === EVALUATED_PROOF && proof.origin === 'control-plane' && !hasExpired(proof, at),
+  );
+  const isIssue = gap.issues.some(({ property }) => property === EVALUATED);
+  // Without a sidecar the agent makes its score itself.
+  return sidecarVersion === null || isProved || isIssue ? {} : { localProofsUnknown: true };
 }
 
 function hasInvalidReport({ gap }: Heartbeat): boolean {

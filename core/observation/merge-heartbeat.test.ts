@@ -115,6 +115,7 @@ describe('the first heartbeat', () => {
         manifestHash: 'h',
         model: { provider: 'openai', id: 'gpt-4o' },
         sidecarVersion: '0.1.0',
+        scoreWithoutLocalProofs: 70,
       },
     });
     expect(
@@ -624,6 +625,40 @@ describe('proofs', () => {
     );
     expect(after({ rest: { gap, scoreWithoutLocalProofs: 70 } })).toMatchObject({ score: 75, grade: 'B' });
   });
+
+  describe('of a sidecar that does not say what local proofs add to its score', () => {
+    const { origin: _, ...unknown } = proof;
+    const proved: ProofRecord = { ...proof, origin: 'control-plane' };
+    const expired = at(-1).toISOString();
+    const missing = issue('low', 'evaluated');
+    test.each<
+      [
+        string,
+        { score?: number; issues?: Issue[]; rest?: Partial<Heartbeat>; stored?: ProofRecord[] },
+        string,
+      ]
+    >([
+      ['a proof of its own may have made the grade', {}, 'Unknown LocalProofsUnknown'],
+      ['and says so by its list of proofs', { rest: { proof: [unknown] } }, 'Unknown LocalProofsUnknown'],
+      ['a proof of unknown origin', { stored: [unknown] }, 'Unknown LocalProofsUnknown'],
+      [
+        'a proof of the control plane that has expired',
+        { stored: [{ ...proved, expiresAt: expired }] },
+        'Unknown LocalProofsUnknown',
+      ],
+      ['a proof of the control plane', { stored: [proved] }, 'True Compliant'],
+      ['an issue that such a proof would remove', { issues: [missing] }, 'True Compliant'],
+      ['a score that is high enough without it', { score: 80 }, 'True Compliant'],
+      ['a score that is too low with it', { score: 74 }, 'False GradeTooLow'],
+      ['an agent without a sidecar', { rest: { sidecarVersion: null } }, 'True Compliant'],
+      ['a sidecar that says it', { rest: { scoreWithoutLocalProofs: 75 } }, 'True Compliant'],
+    ])('%s', (_name, { score = 75, issues = [], rest = {}, stored = [] }, expected) => {
+      const gap = { score, grade: gradeOf(score), source: 'manifest-static' as const, issues };
+      const before: ObservationStatus = { phase: 'Pending', proofs: stored, proofRevision: 1 };
+      const status = merge(before, { rest: { gap, sidecarVersion: '0.1.0', ...rest } });
+      expect(condition(status, 'Compliant')).toBe(expected);
+    });
+  });
 });
 
 describe('a heartbeat whose gap has the issue reporter.invalid', () => {
@@ -731,6 +766,7 @@ describe('laws', () => {
       score: fc.integer({ min: 60, max: 100 }),
       rest: fc.record({
         scoreWithoutLocalProofs: fc.constantFrom(null, null, null, 40),
+        sidecarVersion: fc.constantFrom(null, '0.1.0'),
         policyState: fc.constantFrom<Heartbeat['policyState']>(
           'answered',
           'answered',

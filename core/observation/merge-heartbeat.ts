@@ -58,11 +58,11 @@ export function mergeHeartbeat(
   if (status !== undefined && isRepeat(status, heartbeat, sender, at)) return status;
   const before = withoutSilentUnlisted(status ?? { phase: 'Pending' }, at);
   const known = knownInstance(before, sender.instance);
-  const instance = instanceOf(known, heartbeat, sender, at);
   const next = {
     ...withoutReturned(before, heartbeat, sender, at),
     ...proofsOf(before, heartbeat, { at, decided: sender.proofs }),
   };
+  const instance = instanceOf(known, heartbeat, sender, { at, proofs: next.proofs ?? [] });
   if (known === undefined && (before.unlisted ?? []).length >= MAX_UNLISTED)
     return statusOf(overfull(next, heartbeat, instance, at), at, sender);
   // A process that was replaced leaves what it used today behind.

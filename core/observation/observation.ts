@@ -165,6 +165,8 @@ export interface InstanceStatus extends BriefInstance {
   score: number;
   /** The score without local proofs; absent: no local proof counts in the score. */
   scoreWithoutLocalProofs?: number;
+  /** Its sidecar does not say whether local proofs count in the score. */
+  localProofsUnknown?: true;
   sidecarVersion?: string;
   /** Distinct `policy.*` denials in its last gap. */
   violations: number;

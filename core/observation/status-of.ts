@@ -5,6 +5,7 @@ import { activityOf, awaitedSinceOf, silentSinceMs, type Activity } from './acti
 import { conditionsOf } from './conditions.ts';
 import type { BriefInstance, InstanceStatus, ObservationStatus, Phase } from './observation.ts';
 import { isLive, staleLimitMs, worstOf } from './phase.ts';
+import { provedScore, surelyProvedScore } from './proved-score.ts';
 import { departed, usedToday, withDeparted } from './tokens.ts';
 import { withoutSilentUnlisted } from './worst-instances.ts';
 
@@ -56,7 +57,8 @@ export function statusOf(
   const compliantGrade = context.compliantGrade ?? DEFAULT_COMPLIANT_GRADE;
   const input = {
     phase,
-    score: provedScoreOf(live) ?? status.score,
+    score: lowestOf(live, provedScore) ?? status.score,
+    sureScore: lowestOf(live, surelyProvedScore) ?? status.score,
     instances,
     live,
     unlisted: unlisted.length,
@@ -152,12 +154,12 @@ function aggregatesOf(
   };
 }
 
-/** The lowest score, without what local proofs add to it; undefined: no instance reports. */
-function provedScoreOf(live: readonly InstanceStatus[]): number | undefined {
-  if (live.length === 0) return undefined;
-  return Math.min(
-    ...live.flatMap(({ score, scoreWithoutLocalProofs = score }) => [score, scoreWithoutLocalProofs]),
-  );
+/** undefined: no instance reports. */
+function lowestOf(
+  live: readonly InstanceStatus[],
+  scoreOf: (instance: InstanceStatus) => number,
+): number | undefined {
+  return live.length === 0 ? undefined : Math.min(...live.map(scoreOf));
 }
 
 function addOutcomes(a: OutcomeCounts, b: OutcomeCounts): OutcomeCounts {

@@ -1,5 +1,6 @@
 import type { BriefInstance, InstanceStatus, ObservationStatus } from './observation.ts';
 import { BEST_FIRST, isLive, worstFirst } from './phase.ts';
+import { provedScore, surelyProvedScore } from './proved-score.ts';
 import { withDeparted } from './tokens.ts';
 
 /** The CRD's bounds: instances that are listed, and those that are only counted. */
@@ -17,7 +18,8 @@ const yes = (holds: boolean): number => (holds ? 1 : 0);
 const CRITERIA: readonly Badness[] = [
   ({ phase }) => BEST_FIRST.indexOf(phase),
   ({ score }) => -score,
-  ({ score, scoreWithoutLocalProofs = score }) => -scoreWithoutLocalProofs,
+  (instance) => -provedScore(instance),
+  (instance) => -surelyProvedScore(instance),
   ({ violations }) => violations,
   ({ criticalIssues }) => criticalIssues,
   ({ deniedInWindow }) => deniedInWindow,

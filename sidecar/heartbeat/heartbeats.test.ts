@@ -97,6 +97,7 @@ test('the first heartbeat goes at once and tells what the routes show', async ()
     intervalSeconds: 30,
     sentAt: '2026-03-01T10:00:00.000Z',
     source: 'manifest-static',
+    scoreWithoutLocalProofs: 100,
     health: expect.objectContaining({ agentName: 'shop', status: 'healthy' }),
     gap: await rig.report('/gap'),
     proof: [],
@@ -267,11 +268,11 @@ describe('a proof of EVAL-01', () => {
     method: 'run',
     verifiedAt: '2026-03-01T09:00:00.000Z',
   };
-  test.each<[ProofRecord['origin'], string, number, number | undefined]>([
+  test.each<[ProofRecord['origin'], string, number, number]>([
     ['local', 'local', 100, 95],
-    ['local', 'control-plane', 95, undefined],
-    ['control-plane', 'local', 100, undefined],
-    ['control-plane', 'control-plane', 100, undefined],
+    ['local', 'control-plane', 95, 95],
+    ['control-plane', 'local', 100, 100],
+    ['control-plane', 'control-plane', 100, 100],
   ])(
     'of origin %s under PROOF_WRITES=%s: the score is %i, and %s without local proofs',
     async (origin, PROOF_WRITES, score, without) => {

@@ -23,8 +23,8 @@ export interface Assessment {
   facts: Facts;
   health: HealthReport;
   gap: GapReport;
-  /** The score of the gap without local proofs; null: no local proof counts in it. */
-  scoreWithoutLocalProofs: number | null;
+  /** The score of the gap without local proofs; the same where none counts in it. */
+  scoreWithoutLocalProofs: number;
 }
 
 export interface AssessorOptions {
@@ -129,9 +129,8 @@ export class Assessor {
   }
 }
 
-function scoreWithoutLocalProofs(manifest: Manifest, facts: Facts, gap: GapReport): number | null {
+function scoreWithoutLocalProofs(manifest: Manifest, facts: Facts, gap: GapReport): number {
   const proofs = facts.proofs.filter(({ origin }) => origin === 'control-plane');
-  if (proofs.length === facts.proofs.length) return null;
-  const { score } = assess(manifest, { ...facts, proofs });
-  return score === gap.score ? null : score;
+  if (proofs.length === facts.proofs.length) return gap.score;
+  return assess(manifest, { ...facts, proofs }).score;
 }
