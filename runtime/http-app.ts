@@ -67,12 +67,11 @@ const DRAIN_BYTES = 1024 * 1024;
 /**
  * A JSON body parser; `limit` in bytes. By the error handler, no body or one that is no JSON becomes 400, another content type
  * 415, one over the limit 413. Forms and plain text stay out because a page of any origin may post them without asking.
+ * @param options.inflate false: a compressed body, whose size its length does not tell, is 415
  */
-export function jsonBody(
-  limit: number,
-  types: string[] = ['application/json', 'application/*+json'],
-): RequestHandler {
-  const parse = express.json({ limit, strict: false, type: types });
+export function jsonBody(limit: number, { inflate = true } = {}): RequestHandler {
+  const type = ['application/json', 'application/*+json'];
+  const parse = express.json({ limit, strict: false, type, inflate });
   return (request, response, next) => {
     let settled = false;
     const settle = (error?: unknown): void => {

@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { applyPatch } from '../testing/json-patch.ts';
 import { injectionSettings, optedInPod } from '../testing/pods.ts';
@@ -161,6 +164,33 @@ describe('a body that is no review', () => {
     expect(await post('x', 'text/plain')).toMatchObject({ status: 415 });
     expect((await post(review(optedInPod()))).status).toBe(200);
   });
+});
+
+test('slow senders of large reviews hold up no other, however large', async () => {
+  const text = JSON.stringify(
+    review(optedInPod({ container: { env: [{ name: 'A', value: 'x'.repeat(2e6) }] } })),
+  );
+  const slow = Array.from({ length: 20 }, () => connect(listener.port, '127.0.0.1'));
+  try {
+    for (const socket of slow) {
+      const head = `POST /mutate/pod HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${2e7}`;
+      // What is sent behind its Expect is there when the head was read.
+      socket.write(`${head}\r\nExpect: 100-continue\r\n\r\n{`);
+      await once(socket, 'data');
+    }
+    expect((await post(text)).body.response).toMatchObject({ allowed: true, patchType: 'JSONPatch' });
+  } finally {
+    for (const socket of slow) socket.destroy();
+  }
+});
+
+test('a compressed review is refused: its length does not tell its size', async () => {
+  const response = await fetch(`${url}/mutate/pod`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'content-encoding': 'gzip' },
+    body: gzipSync(JSON.stringify(review(optedInPod()))),
+  });
+  expect(response.status).toBe(415);
 });
 
 test.each<[string, string]>([

@@ -83,7 +83,11 @@ export function mutateRoutes(reviews: Reviews): Route[] {
       path: MUTATE_PATH,
       summary:
         'An AdmissionReview of a pod, answered with the patch that injects the sidecar, or with the reasons against it. 503 while there is no authority yet.',
-      handlers: [measure, jsonBody(BODY_LIMIT), ({ body }, response) => reviews.answer(body, response)],
+      handlers: [
+        measure,
+        jsonBody(BODY_LIMIT, { inflate: false }),
+        ({ body }, response) => reviews.answer(body, response),
+      ],
     },
   ];
 }
