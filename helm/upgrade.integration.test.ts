@@ -73,7 +73,7 @@ async function objectsOf(chart: string, ...args: string[]): Promise<string[]> {
       code: 1,
       problems: [
         expect.stringMatching(
-          /^- webhook\.resources\.limits\.memory: 192Mi is under 320Mi, .*: --set webhook\.resources\.limits\.memory=384Mi$/,
+          /^- webhook\.resources\.limits\.memory: 192Mi is under 320Mi, .*: --reset-then-reuse-values, or --set webhook\.resources\.limits\.memory=384Mi$/,
         ),
       ],
     });

@@ -1,5 +1,6 @@
 import type { CertificateFacts, GuardFacts, InstalledFacts, ReleaseFacts } from './facts.ts';
 import { judged, type CheckRule, type Outcome, type Problem } from './rule.ts';
+import { upgradeCommand } from './upgrade-command.ts';
 
 /** Whether pods that opt in get their sidecar, and nothing gets past it. */
 export const INJECTOR_RULES: readonly CheckRule<InstalledFacts>[] = [
@@ -15,7 +16,7 @@ export const INJECTOR_RULES: readonly CheckRule<InstalledFacts>[] = [
               about(
                 release,
                 'there is no MutatingWebhookConfiguration of the release: no pod is injected',
-                upgrade(release),
+                upgradeCommand(release),
               ),
             ]
           : [],
@@ -91,7 +92,9 @@ export const INJECTOR_RULES: readonly CheckRule<InstalledFacts>[] = [
     mend: 'Repeat `helm upgrade` with the same values; until then an agent can start unguarded.',
     look: ({ guard, helm, release }) =>
       judged(guard, (found) =>
-        isMeantOff(helm) ? [] : missingParts(found).map((what) => about(release, what, upgrade(release))),
+        isMeantOff(helm)
+          ? []
+          : missingParts(found).map((what) => about(release, what, upgradeCommand(release))),
       ),
   },
   {
@@ -101,7 +104,7 @@ export const INJECTOR_RULES: readonly CheckRule<InstalledFacts>[] = [
     mend: 'Set `guard.action` to `deny`; else an agent starts unguarded while the injector is away.',
     look: ({ guard, helm, release }) =>
       judged(guard, (found) => {
-        const hint = `helm upgrade ${release.name} <chart> -n ${release.namespace} --reuse-values --set guard.action=deny`;
+        const hint = upgradeCommand(release, '--set guard.action=deny');
         if (isMeantOff(helm)) return [about(release, 'the guard is switched off (guard.action)', hint)];
         const weak = found.bindings.filter((actions) => !actions.includes('Deny'));
         return found.bindings.length > 0 && weak.length === found.bindings.length
@@ -149,10 +152,6 @@ const DAY_MS = 86_400_000;
 
 function about({ namespace, name }: ReleaseFacts, message: string, hint: string): Problem {
   return { subject: `release ${namespace}/${name}`, message, hint };
-}
-
-function upgrade({ name, namespace }: ReleaseFacts): string {
-  return `helm upgrade ${name} <chart> -n ${namespace} --reuse-values`;
 }
 
 function certificate({ what }: CertificateFacts, release: ReleaseFacts, ends: string): Problem {
@@ -205,7 +204,7 @@ function wrongTrialOutcome({ wrongTrial, guard, helm, release }: InstalledFacts)
           about(
             release,
             'a pod with platform.io/inject: "maybe" is admitted: nothing refuses what is wrong',
-            upgrade(release),
+            upgradeCommand(release),
           ),
         ],
   );

@@ -7,6 +7,7 @@ import type {
   UnreadableRevision,
 } from './facts.ts';
 import { judged, together, type CheckRule, type Problem } from './rule.ts';
+import { upgradeCommand } from './upgrade-command.ts';
 
 const DEFINITION = 'agentobservations.platform.io';
 const VERSION = 'v1';
@@ -67,7 +68,7 @@ export const RELEASE_RULES: readonly CheckRule<InstalledFacts>[] = [
         missing.map((object) => ({
           subject: object,
           message: `${object} of release ${release.name} is not there`,
-          hint: `helm upgrade ${release.name} <chart> -n ${release.namespace} --reuse-values`,
+          hint: upgradeCommand(release),
         })),
       ),
   },
