@@ -176,6 +176,52 @@ interface Workload extends ChartObject {
       expect(await valueOf('.metadata.annotations', KEPT_NAMESPACE)).toContain('resource-policy');
     });
 
+    test.each([
+      ['generate', 'agent-compliance-admin', 'adminKey.generate=true', 'fifteen-letters', '16 characters'],
+      [
+        'existingSecret',
+        'stored-key',
+        'adminKey.existingSecret=stored-key',
+        'fifteen-letters',
+        '16 characters',
+      ],
+      [
+        'existingSecret',
+        'stored-key',
+        'adminKey.existingSecret=stored-key',
+        'sixteen-letters-\n',
+        'line feeds',
+      ],
+    ])(
+      'is not upgraded with adminKey.%s and a key in Secret %s that the control plane would refuse',
+      async (path, name, set, key, words) => {
+        const secret = ['secret', 'generic', name, `--from-literal=admin-key=${key}`];
+        await ok(kubectl(['create', ...secret]));
+        try {
+          const refused = await helm(['upgrade', RELEASE, CHART, ...REQUIRED, '--set', set]);
+          expect(refused.code).toBe(1);
+          expect(refused.stderr).toContain(
+            `- adminKey.${path}: the key in the entry admin-key of Secret ${name}`,
+          );
+          expect(refused.stderr).toContain(words);
+          expect(refused.stderr).not.toContain(key.trim());
+        } finally {
+          await ok(kubectl(['delete', 'secret', name]));
+        }
+      },
+    );
+
+    test('is upgraded with a key of a Secret that is long enough, or not there yet', async () => {
+      const set = ['--set', 'adminKey.existingSecret=stored-key'];
+      await upgrade(...set);
+      await ok(
+        kubectl(['create', 'secret', 'generic', 'stored-key', '--from-literal=admin-key=sixteen-letters-']),
+      );
+      await upgrade(...set);
+      await ok(kubectl(['delete', 'secret', 'stored-key']));
+      await upgrade('--set', 'adminKey.existingSecret=');
+    });
+
     test('is uninstalled and leaves nothing but the CRD and registered agents', async () => {
       await ok(helm(['uninstall', RELEASE]));
       await untilGone(CANARY_NAMESPACE);

@@ -52,6 +52,25 @@ A check is (list <is wrong> "path of the value" "what is wrong, and what to do")
   (list (and $key.value (not (regexMatch "^[!-~]+$" $key.value))) "adminKey.value"
     "not visible ASCII without spaces, which a header can carry; try: openssl rand -hex 24")
 ) -}}
+{{- if or $key.existingSecret $key.generate }}{{ include "ac.storedKeyProblems" . }}{{ end -}}
+{{- end -}}
+
+{{/* The key in a Secret that is there, with which the control plane would not start. `helm template` sees no Secret. */}}
+{{- define "ac.storedKeyProblems" -}}
+{{- $secret := include "ac.adminSecret" . -}}
+{{- $entry := .Values.adminKey.secretKey -}}
+{{- $path := .Values.adminKey.generate | ternary "adminKey.generate" "adminKey.existingSecret" -}}
+{{- $data := (lookup "v1" "Secret" .Release.Namespace $secret).data | default dict -}}
+{{- if hasKey $data $entry -}}
+{{- $stored := get $data $entry | b64dec -}}
+{{- $isShort := lt (len $stored) 16 -}}
+{{- include "ac.lines" (list
+  (list $isShort $path
+    (printf "the key in the entry %s of Secret %s has fewer than 16 characters, and the control plane would not start with it; change it first (openssl rand -hex 24): agents outside the cluster then register anew" $entry $secret))
+  (list (and (not $isShort) (not (regexMatch "\\A[!-~]+\\z" $stored))) $path
+    (printf "the key in the entry %s of Secret %s is not visible ASCII without spaces and line feeds, and the control plane would not start with it; change it first" $entry $secret))
+) -}}
+{{- end -}}
 {{- end -}}
 
 {{- define "ac.namespaceProblems" -}}
@@ -150,7 +169,7 @@ A check is (list <is wrong> "path of the value" "what is wrong, and what to do")
 {{- $checks = append $checks (list true $place (printf "%s is not from %s" (toString $quantity) (eq $name "cpu" | ternary "1m to 64" "96Mi to 16Gi"))) -}}
 {{- else if and (eq $name "memory") (eq $side "limits") (lt (include "ac.number" $quantity | float64) (include "ac.number" ($isWebhook | ternary "320Mi" "96Mi") | float64)) -}}
 {{- $checks = append $checks (list true $place (printf "%s is under %s" (toString $quantity) ($isWebhook | ternary
-  "320Mi, with which a review of the largest pod may end the process; take 384Mi, the default, which --reuse-values does not bring: --set webhook.resources.limits.memory=384Mi"
+  "320Mi, with which a review of the largest pod may end the process; take 384Mi, the default, which --reuse-values does not bring: --reset-then-reuse-values, or --set webhook.resources.limits.memory=384Mi"
   "96Mi, in which the process does not run"))) -}}
 {{- end -}}
 {{- end -}}
