@@ -685,6 +685,51 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
     expect(await say('resize', limited('192Mi'))).toBe('');
   });
 
+  describe('a token of a ServiceAccount', () => {
+    const ONLY_KUBELET = 'a token of the audience platform.io is made by a kubelet only';
+    const OURS = ['--audience', 'platform.io'];
+    const KUBELET = ['--as', 'system:node:n', '--as-group', 'system:nodes'];
+    /** Of `edit`, which a controller puts together that does not run here. */
+    const EDIT = 'system:aggregate-to-edit';
+    const EDITOR = ['--as', 'eve', '--as-group', 'system:authenticated'];
+    const token = (who: string[], audiences: string[], namespace = 'team') =>
+      kubectl(['create', 'token', 'default', '-n', namespace, ...audiences, ...who]);
+
+    beforeAll(async () => {
+      await kubectl(['create', 'rolebinding', 'eve', '-n', 'team', '--clusterrole', EDIT, '--user', 'eve']);
+      // The node authorizer lets a kubelet do it for the pods of its node, of which there is none here.
+      const grant = ['--verb', 'create', '--resource', 'serviceaccounts/token'];
+      await kubectl(['create', 'clusterrole', 'tokens', ...grant]);
+      const users = ['--group', 'system:nodes', '--user', 'system:node:n', '--user', 'tool'];
+      await kubectl(['create', 'clusterrolebinding', 'tokens', '--clusterrole', 'tokens', ...users]);
+      for (const end = performance.now() + 120_000; ; await delay(200)) {
+        const { stderr } = await token(EDITOR, OURS);
+        if (stderr.includes(ONLY_KUBELET)) break;
+        if (performance.now() > end) throw new Error(`the guard of tokens is not in force: ${stderr}`);
+      }
+    });
+
+    test.each<[string, string[], string[], string]>([
+      ['who may edit the namespace', EDITOR, OURS, 'team'],
+      ['who asks for another audience as well', EDITOR, ['--audience', 'vault', ...OURS], 'team'],
+      ['a cluster administrator', [], OURS, 'team'],
+      ['a cluster administrator, in a namespace without injection', [], OURS, 'kube-system'],
+      ['a member of the nodes that is no node', ['--as', 'tool', '--as-group', 'system:nodes'], OURS, 'team'],
+    ])('of the audience of the sidecar is not made for %s', async (_who, who, audiences, namespace) => {
+      const answer = await token(who, audiences, namespace);
+      expect([answer.code, answer.stderr]).toEqual([1, expect.stringContaining(ONLY_KUBELET)]);
+    });
+
+    test.each<[string, string[], string[]]>([
+      ['of the audience of the sidecar for a kubelet', KUBELET, OURS],
+      ['of another audience', EDITOR, ['--audience', 'vault']],
+      ['of the API server', EDITOR, []],
+    ])('%s is made', async (_what, who, audiences) => {
+      const { code, stdout, stderr } = await token(who, audiences);
+      expect({ code, stderr, parts: stdout.split('.').length }).toEqual({ code: 0, stderr: '', parts: 3 });
+    });
+  });
+
   test.each(['kube-system', 'platform-system'])('leaves %s alone', async (namespace) => {
     expect((await create(opted(), namespace)).code).toBe(0);
   });

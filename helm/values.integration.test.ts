@@ -18,6 +18,7 @@ const BY_SCHEMA: Refusal[] = [
   [['policy.mode=block'], "'/policy/mode': value must be one of 'track', 'enforce', 'off'"],
   [['guard.action=maybe'], "'/guard/action': value must be one of 'deny', 'warn', 'off'"],
   [['guard.alsoAllowed.env={A B}'], "'/guard/alsoAllowed/env/0'"],
+  [["guard.alsoAllowed.tokenUsers={a' || true}"], "'/guard/alsoAllowed/tokenUsers/0'"],
   [['guard.alsoAllowed.mounts={/etc/ssl}'], "'/guard/alsoAllowed/mounts/0'"],
   [['guard.alsoAllowed.mounts={/run/../etc}'], "'/guard/alsoAllowed/mounts/0'"],
   [['sidecar.heartbeatSeconds=5'], "'/sidecar/heartbeatSeconds': minimum: got 5, want 10"],
