@@ -166,7 +166,7 @@ test('the chart has the version of the package', () => {
         );
     };
     const [one, two] = [await names('one'), await names('two')];
-    expect(one.length).toBe(50);
+    expect(one.length).toBe(52);
     expect(one.filter((name) => two.includes(name))).toEqual([]);
   });
 
