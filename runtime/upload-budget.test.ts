@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { ManualClock } from '../testing/manual-clock.ts';
 import { listen, type Listener } from './http-listener.ts';
-import { LOOK_MS, withUploadBudget } from './upload-budget.ts';
+import { CHECK_MS, withUploadBudget } from './upload-budget.ts';
 
 const BODY_MS = 30_000;
 let clock: ManualClock;
@@ -65,7 +65,7 @@ async function whole(path: string, bytes: number): Promise<void> {
 }
 async function look(): Promise<void> {
   const sleep = await clock.nextSleep();
-  expect(sleep.ms).toBe(LOOK_MS);
+  expect(sleep.ms).toBe(CHECK_MS);
   sleep.wake();
 }
 
@@ -119,7 +119,7 @@ test('a body that comes in one piece is read while there is no room', async () =
 
 test('a body that does not end loses its connection, also while there is room', async () => {
   const slow = await part('/slow', 1);
-  for (let looks = 0; looks < BODY_MS / LOOK_MS; looks += 1) {
+  for (let looks = 0; looks < BODY_MS / CHECK_MS; looks += 1) {
     expect(over.size).toBe(0);
     await look();
   }

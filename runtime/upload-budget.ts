@@ -11,8 +11,8 @@ export interface UploadLimits {
   clock: Clock;
 }
 
-/** Between two looks at the progress of the uploads; and how long a quick one may rest. */
-export const LOOK_MS = 250;
+/** Milliseconds between two checks of the progress of the uploads, and for which a fast one may pause. */
+export const CHECK_MS = 250;
 
 /** A body of which a part has arrived. */
 interface Upload {
@@ -22,7 +22,7 @@ interface Upload {
   received: number;
   startedAtMs: number;
   isPaused: boolean;
-  /** What it brought, up to what a slow one brings between two looks, less what a slow one would have brought since. */
+  /** What it brought, up to what a slow one brings between two checks, less what a slow one would have brought since. */
   credit: number;
   /** When that was computed. */
   countedAtMs: number;
@@ -50,7 +50,7 @@ class Uploads {
   /** Oldest first. */
   readonly #arriving = new Set<Upload>();
   #total = 0;
-  #isLooking = false;
+  #isChecking = false;
 
   constructor(limits: UploadLimits) {
     this.#limits = limits;
@@ -83,9 +83,9 @@ class Uploads {
     if (!isKnown) this.#arriving.add(upload);
     this.#total += bytes;
     this.#count(upload);
-    upload.credit = Math.min(Math.max(upload.credit, 0) + bytes, (this.#limits.slowRate * LOOK_MS) / 1_000);
+    upload.credit = Math.min(Math.max(upload.credit, 0) + bytes, (this.#limits.slowRate * CHECK_MS) / 1_000);
     if (this.#total > this.#limits.bytes) this.#makeRoom();
-    if (!this.#isLooking) void this.#lookOn();
+    if (!this.#isChecking) void this.#checkOn();
   }
 
   /** Time in which more has come than is taken does not count against an upload. */
@@ -134,16 +134,16 @@ class Uploads {
     this.#resume();
   }
 
-  async #lookOn(): Promise<void> {
-    this.#isLooking = true;
+  async #checkOn(): Promise<void> {
+    this.#isChecking = true;
     while (this.#arriving.size > 0) {
-      await this.#limits.clock.sleep(LOOK_MS);
-      this.#look();
+      await this.#limits.clock.sleep(CHECK_MS);
+      this.#check();
     }
-    this.#isLooking = false;
+    this.#isChecking = false;
   }
 
-  #look(): void {
+  #check(): void {
     const { bytes, bodyMs, clock } = this.#limits;
     for (const upload of [...this.#arriving])
       if (clock.monotonicMs() - upload.startedAtMs >= bodyMs) this.#cut(upload);

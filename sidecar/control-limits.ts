@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http';
 import type { Clock } from '../runtime/clock.ts';
 import type { ConnectionLimits } from '../runtime/connection-limits.ts';
-import { oneLargeRequestAtATime } from '../runtime/large-requests.ts';
+import { withUploadBudget } from '../runtime/upload-budget.ts';
 import { comesOverLoopback } from './access.ts';
 import type { LoadLimits } from './proxy/load-limits.ts';
 
@@ -9,11 +9,10 @@ import type { LoadLimits } from './proxy/load-limits.ts';
 const MAX_UNANSWERED = 4;
 const MAX_HEADER_FIELDS = 128;
 
-/** Bytes of a body from which on bodies are read one at a time: read in chunks of one byte they cost many times their size. */
-const LARGE_BODY = 4 * 1024;
-/** Milliseconds that one of these has. */
-const LARGE_BODY_MS = 5_000;
-const MOST_WAITING = 32;
+/** How long the body of a request may take, in milliseconds. */
+const BODY_MS = 5_000;
+/** Bytes per second below which a sender loses its connection when others need the room. */
+const SLOW_RATE = 64 * 1024;
 
 /**
  * What clients of port 4001 can make the sidecar hold. Connections over loopback (the agent, a port-forward) and others (the
@@ -31,11 +30,11 @@ export function controlLimits(load: LoadLimits): ConnectionLimits {
   };
 }
 
-/** Reads large bodies one after the other. */
-export const limitBodies = (handler: RequestListener, clock: Clock): RequestListener =>
-  oneLargeRequestAtATime(handler, {
-    above: LARGE_BODY,
-    holdMs: LARGE_BODY_MS,
-    mostWaiting: MOST_WAITING,
+/** Bounds the bodies of requests that arrive at the same time. */
+export const limitBodies = (handler: RequestListener, load: LoadLimits, clock: Clock): RequestListener =>
+  withUploadBudget(handler, {
+    bytes: load.maxControlBodies,
+    bodyMs: BODY_MS,
+    slowRate: SLOW_RATE,
     clock,
   });

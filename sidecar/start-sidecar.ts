@@ -52,6 +52,7 @@ export async function startSidecar(
   const control = await listen({
     handler: limitBodies(
       createSidecarApp(context, () => heartbeats?.failures ?? 0),
+      context.load,
       clock,
     ),
     limits: controlLimits(context.load),

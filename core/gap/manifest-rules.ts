@@ -1,11 +1,11 @@
 import { hasExpired } from '../proof/expiry.ts';
 import type { GapRule } from './finding.ts';
 
-/** Rows about what the manifest itself says, or fails to say. */
 /** The only row that a proof of the agent keeps out of the gap, and the rule of that proof. */
 export const EVALUATED = 'evaluated';
 export const EVALUATED_PROOF = 'EVAL-01';
 
+/** Rows about what the manifest itself declares, or leaves out. */
 export const MANIFEST_RULES: readonly GapRule[] = [
   {
     property: 'manifest.invalid',

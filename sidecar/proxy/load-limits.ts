@@ -30,6 +30,7 @@ const SHARES = {
   events: 1 / 32,
   controlConnections: 1 / 16,
   controlUnread: 1 / 24,
+  controlBodies: 1 / 96,
 } as const;
 /** Part of the bytes for pipelined requests that one connection may hold. */
 const CONNECTION_PART = 1 / 4;
@@ -74,6 +75,8 @@ export class LoadLimits {
   readonly maxControlConnections: number;
   /** Bytes of their responses that nobody reads. */
   readonly maxControlUnread: number;
+  /** Bytes of incomplete bodies that arrive at the control routes. */
+  readonly maxControlBodies: number;
   /** Bytes of events in the audit ring. */
   readonly maxEventBytes: number;
   /** Requests that were answered 503. */
@@ -108,6 +111,7 @@ export class LoadLimits {
       (memoryBytes * SHARES.controlConnections) / CONTROL_CONNECTION_BYTES,
     );
     this.maxControlUnread = memoryBytes * SHARES.controlUnread;
+    this.maxControlBodies = memoryBytes * SHARES.controlBodies;
     this.maxEventBytes = memoryBytes * SHARES.events;
     this.#maxStuck = Math.floor((memoryBytes * SHARES.stuck) / STUCK_BYTES);
     this.#maxPipelined = memoryBytes * SHARES.pipelined;
