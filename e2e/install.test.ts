@@ -245,18 +245,6 @@ describe('an annotated Deployment', () => {
     ]);
   });
 
-  test('shows NAME PHASE GRADE SCORE TOKENS CHECKED with the tokens that the agent counted', async () => {
-    await chat(2);
-    const counted = await tokensCountedByAgent();
-    expect(counted).toBeGreaterThan(0);
-    await eventually('the tokens in the observation', observation, (seen) => seen.status?.tokens === counted);
-    const cells = (line = '') => line.trim().split(/\s+/);
-    const table = async () => (await kubectl.run('get', 'agentobservations')).trim().split('\n').map(cells);
-    const { answer } = await eventually('a healthy row', table, ([, row = []]) => row[1] === 'Healthy');
-    expect(answer[0]).toEqual(['NAME', 'PHASE', 'GRADE', 'SCORE', 'TOKENS', 'CHECKED']);
-    expect(answer[1]?.slice(0, 5)).toEqual([AGENT, 'Healthy', 'A', '100', String(counted)]);
-  });
-
   test('passes kubectl wait --for=condition=Ready', async () => {
     await kubectl.waitFor('condition=Ready', `ao/${AGENT}`);
     expect((await observation()).status).toMatchObject({ policyMode: 'enforce' });
@@ -436,7 +424,7 @@ async function breaksItsManifest(): Promise<void> {
   await shows('the fixed manifest in kubectl', (seen) => seen.status?.score === 100, MISCONFIGURED);
 }
 
-describe('what breaks shows, and what heals shows', () => {
+describe('kubectl shows', () => {
   let runs: { careless: Promise<unknown>; mortal: Promise<void>; misconfigured: Promise<void> };
 
   // Together: nearly all of their time is waiting for heartbeats.
@@ -448,6 +436,19 @@ describe('what breaks shows, and what heals shows', () => {
     };
     // Each failure is that of the test that asks for it.
     for (const run of Object.values(runs)) run.catch(() => undefined);
+  });
+
+  test('an agent that answers: NAME PHASE GRADE SCORE TOKENS CHECKED with the tokens that the agent counted', async () => {
+    await chat(2);
+    const counted = await tokensCountedByAgent();
+    expect(counted).toBeGreaterThan(0);
+    await eventually('the tokens in the observation', observation, (seen) => seen.status?.tokens === counted);
+    const cells = (line = '') => line.trim().split(/\s+/);
+    const table = async () =>
+      (await kubectl.run('get', 'agentobservations', AGENT)).trim().split('\n').map(cells);
+    const { answer } = await eventually('a healthy row', table, ([, row = []]) => row[1] === 'Healthy');
+    expect(answer[0]).toEqual(['NAME', 'PHASE', 'GRADE', 'SCORE', 'TOKENS', 'CHECKED']);
+    expect(answer[1]?.slice(0, 5)).toEqual([AGENT, 'Healthy', 'A', '100', String(counted)]);
   });
 
   test('an agent that skips a declared guardrail is stopped in enforce mode, and the violation is counted', async () => {

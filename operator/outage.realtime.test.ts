@@ -9,7 +9,6 @@ import { AGENT_OBSERVATIONS, collectionPath } from '../kube/resources.ts';
 import type { AuditEntry } from '../testing/api-audit.ts';
 import { apiServerOf, type ApiServerProcess } from '../testing/api-server-process.ts';
 import { compactEtcd } from '../testing/compact-etcd.ts';
-import type { Fault, ProxiedRequest } from '../testing/fault-proxy.ts';
 import { makeAgents, removeAgent } from '../testing/fleet.ts';
 import { until, type OperatorRig } from '../testing/operator-rig.ts';
 import { agent, NAMESPACE, OutageRig } from '../testing/outage-rig.ts';
@@ -23,37 +22,6 @@ const LISTS = [
   'operator pods platform.io/agent',
   'operator services',
 ];
-const THROTTLED = { status: 429, retryAfter: 1 };
-
-type Choice = (request: ProxiedRequest) => Fault | null;
-const watches =
-  (fault: Fault, others: Fault | null = null): Choice =>
-  ({ isWatch }) =>
-    isWatch ? fault : others;
-
-/** Every informer has a trouble of its own, and so has everything else. */
-const EACH_ITS_OWN: Record<string, Choice> = {
-  pods: ({ query }) => (query.get('labelSelector')?.startsWith('!') ? { status: 500 } : THROTTLED),
-  agentobservations: watches({ status: 410 }),
-  services: watches('silent'),
-};
-
-/** What goes wrong at the same time; `hang`: the network swallows everything. */
-const ROUNDS: [string, Record<keyof OutageRig['ways'], Choice | 'hang'>][] = [
-  [
-    'was unreachable without a reset, and then reachable by new connections only, is silent, expires and fails',
-    { operator: 'hang', first: watches('silent'), second: watches({ status: 410 }, { status: 500 }) },
-  ],
-];
-if (IN_SOAK)
-  ROUNDS.push([
-    'throttles, expires, fails and is silent, by what is requested',
-    {
-      operator: (request) => (EACH_ITS_OWN[request.resource] ?? (() => ({ status: 503 })))(request),
-      first: () => THROTTLED,
-      second: 'hang',
-    },
-  ]);
 
 (whyNoControlPlane() ? describe.skip : describe)('an operator and control planes whose API server', () => {
   let outage: OutageRig;
@@ -71,52 +39,6 @@ if (IN_SOAK)
     if (IN_SOAK) await outage.areUnready();
     await startAgain(rig, apiServer);
     await outage.recover(makeAgents(rig, [agent('after-kill')]), ['after-kill']);
-  });
-
-  test.each(ROUNDS)('%s', async (name, faults) => {
-    const { ways, rig } = outage;
-    for (const way of ['operator', 'first', 'second'] as const) {
-      const fault = faults[way];
-      if (fault === 'hang') ways[way].network.hang();
-      else ways[way].proxy.fail(fault);
-    }
-    const newcomer = `round-${ROUNDS.findIndex(([each]) => each === name)}`;
-    const made = makeAgents(rig, [agent(newcomer)]);
-    await outage.areUnready().finally(() => outage.heal());
-    await outage.recover(made, [newcomer]);
-  });
-
-  test('rejects writes and ends every watch as too old', async () => {
-    const { rig, ways } = outage;
-    const { proxy } = ways.operator;
-    const rejections = [THROTTLED, { status: 500 }, { status: 503 }];
-    let rejected = 0;
-    proxy.fail(({ isWatch, method, isNamed }) => {
-      if (isWatch || (method === 'GET' && !isNamed)) return null;
-      return rejections[rejected++ % rejections.length] ?? null;
-    });
-    proxy.expire();
-    try {
-      await makeAgents(rig, [agent('rejected')]);
-      await until('more tries than rejections differ', () => rejected > rejections.length);
-      // It reads everything that there is, again from the list that an expired watch asks for.
-      await until('readiness', () => outage.isReady());
-    } finally {
-      // The tests after this one use the same way.
-      proxy.heal();
-    }
-    await outage.recover(Promise.resolve(), ['rejected']);
-  });
-
-  test('cut every connection again and again', async () => {
-    const { rig, ways } = outage;
-    const names = Array.from({ length: 5 }, (_, round) => `cut-${round}`);
-    for (const name of names) {
-      Object.values(ways).forEach(({ network }) => network.cut());
-      await makeAgents(rig, [agent(name)]);
-    }
-    await outage.recover(Promise.resolve(), names);
-    expect(await outage.isLeading()).toBe(true);
   });
 
   test('has compacted away what they saw last, while they were suspended', async () => {

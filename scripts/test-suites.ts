@@ -9,7 +9,7 @@ export interface Suite {
   jest?: readonly string[];
   /** Suites that must have ended, whatever they said, before this one starts; one that does not run is not waited for. */
   after?: readonly string[];
-  /** Cores that it keeps busy, of CAPACITY; default 1. */
+  /** Cores that it keeps busy on average, of CAPACITY; default 1. */
   load?: number;
   /** Left out, loudly, where no cluster can run. */
   needsCluster?: boolean;
@@ -66,34 +66,34 @@ export const SUITES: readonly Suite[] = [
     maySkip: true,
   },
   { name: 'unit', group: 'unit', jest: jest('unit', '--maxWorkers=100%'), load: 2 },
-  {
-    name: 'integration',
-    group: 'integration',
-    jest: jest('integration'),
-    after: ['build', 'images', 'test servers'],
-    load: CAPACITY,
-    timeoutMinutes: 30,
-  },
-  // Mostly waits (about one core of two is busy), so another suite with one worker runs next to it.
+  // Three lanes of one worker each. The first two keep half a core busy each, measured; the third one core.
   {
     name: 'product in the cluster',
     group: 'e2e',
     jest: jest('e2e'),
     after: ['images', 'unit'],
+    load: 0.5,
     needsCluster: true,
     timeoutMinutes: 40,
     wants: ['cluster', 'build'],
   },
-  // One worker, which is idle half of the time.
   {
     name: 'API server',
     group: 'integration',
     jest: jest('apiserver'),
     after: ['build', 'cluster binaries', 'unit'],
+    load: 0.5,
     timeoutMinutes: 30,
     wants: ['build', 'cluster'],
   },
-  // Alone: nothing else may take processor time from these. Three workers, each of which is idle four fifths of the time.
+  {
+    name: 'integration',
+    group: 'integration',
+    jest: jest('integration', '--maxWorkers=1'),
+    after: ['build', 'images', 'test servers', 'unit'],
+    timeoutMinutes: 30,
+  },
+  // Alone: nothing else may take processor time from these. Four workers, each of which is idle four fifths of the time.
   {
     name: 'real time',
     group: 'integration',
