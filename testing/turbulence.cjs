@@ -24,7 +24,7 @@ const SPLIT_BYTES = 64 * 1024;
 const SEED = process.env.TURBULENCE ?? '1';
 
 // Real timers, whatever a test puts in their place.
-const { setTimeout } = globalThis;
+const startTimer = globalThis.setTimeout;
 const sleeper = new Int32Array(new SharedArrayBuffer(4));
 let state = ((Number(SEED) || 1) * 7_919 + process.pid * 104_729) >>> 0;
 
@@ -39,14 +39,14 @@ function chance() {
 /** What was written to a pipe at once is read at once, unless it is long. */
 const isPipe = (socket) => socket._handle?.constructor.name === 'Pipe';
 const isLate = () => chance() < LATE;
-const later = (act) => void setTimeout(act, chance() * LATE_MS);
+const later = (act) => void startTimer(act, chance() * LATE_MS);
 /** Where bytes are taken apart; null: they stay together. */
 const cut = ({ length }) =>
   length < 2 || length > SPLIT_BYTES || chance() >= SPLIT ? null : 1 + Math.floor(chance() * (length - 1));
 
 function stop() {
   Atomics.wait(sleeper, 0, 0, chance() * (chance() < 1 / 40 ? LONG_MS : STOP_MS));
-  setTimeout(stop, chance() * 2 * EVERY_MS).unref();
+  startTimer(stop, chance() * 2 * EVERY_MS).unref();
 }
 
 /** Writes that have not left yet, by their socket. One is under way at a time, so those behind it keep their places. */
@@ -172,4 +172,4 @@ lateWrites();
 lateReads();
 lateFiles();
 inherited();
-setTimeout(stop, chance() * EVERY_MS).unref();
+startTimer(stop, chance() * EVERY_MS).unref();

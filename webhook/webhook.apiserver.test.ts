@@ -187,7 +187,7 @@ interface KubeObject {
       );
       expect(injected.spec.initContainers?.map(({ name }) => name)).toEqual(['platform-sidecar', 'init']);
       const mounts = (container: Container | undefined) =>
-        (container?.volumeMounts as { name: string; mountPath: string }[]).map(
+        (container!.volumeMounts as { name: string; mountPath: string }[]).map(
           ({ name, mountPath }) => `${name.replace(/^(kube-api-access)-.*/, '$1')} ${mountPath}`,
         );
       expect(mounts(injected.spec.initContainers?.[0])).toEqual([

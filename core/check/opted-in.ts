@@ -19,7 +19,7 @@ export interface OptedIn {
 /** What a workload, or a bare pod, opts in for; null: it does not. `object` has its kind and apiVersion. */
 export function optedInOf(object: unknown): OptedIn | null {
   const [place] = podPlacesOf(object);
-  const pod = place?.pod as unknown as Partial<Pod> | undefined;
+  const pod: Partial<Pod> | undefined = place?.pod;
   if (place === undefined || !pod?.spec || !optsIn(pod.metadata?.annotations ?? {})) return null;
   const { kind, namespace, name } = place;
   const read = readAnnotations(pod.metadata?.annotations ?? {});

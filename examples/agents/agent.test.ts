@@ -96,7 +96,7 @@ describe('the compliant agent', () => {
       ),
     );
     expect(health).toEqual({ status: 'ok' });
-    expect((capabilities?.['tools'] as { name: string }[]).map(({ name }) => name)).toEqual([
+    expect((capabilities!['tools'] as { name: string }[]).map(({ name }) => name)).toEqual([
       'calculator',
       'lookup_order',
       'refund_order',
@@ -106,7 +106,7 @@ describe('the compliant agent', () => {
       status: 'healthy',
       summary: { failed: 0, skipped: 0 },
     });
-    expect((report?.['checks'] as { id: string }[]).map(({ id }) => id)).toEqual([
+    expect((report!['checks'] as { id: string }[]).map(({ id }) => id)).toEqual([
       'env:OPENAI_API_KEY',
       'file:prompt.md',
       'model:openai/gpt-4o-mini',
