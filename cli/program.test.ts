@@ -421,7 +421,7 @@ What to do:
 `);
     const colored = await platform('health agent.yaml', { color: true });
     expect(colored.output).toContain('\u001b[31mfail\u001b[39m');
-    // eslint-disable-next-line no-control-regex -- the codes are what is taken away
+    // oxlint-disable-next-line no-control-regex -- the codes are what is taken away
     expect(colored.output.replaceAll(/\u001b\[\d+m/g, '')).toBe(output);
   });
 

@@ -21,6 +21,6 @@ export function json(value: unknown): string {
 
 /** Text of a manifest or of an agent on a terminal: what is no printable character cannot move the cursor or hide text. */
 export function printable(text: string): string {
-  // eslint-disable-next-line no-control-regex -- control characters are what this is about
+  // oxlint-disable-next-line no-control-regex -- control characters are what this is about
   return text.replaceAll(/[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, '\ufffd');
 }

@@ -57,7 +57,7 @@ const MAX_SHOWN = 200;
 function shown(value: string): string {
   const harmless = value
     .replaceAll(/\/\/[^/?#\s]*@/g, '//[secret]@')
-    // eslint-disable-next-line no-control-regex -- control characters are what this is about
+    // oxlint-disable-next-line no-control-regex -- control characters are what this is about
     .replaceAll(/[\u0000-\u001f\u007f-\u009f]/g, (character) => JSON.stringify(character).slice(1, -1));
   return harmless.length > MAX_SHOWN ? `${harmless.slice(0, MAX_SHOWN)}…` : harmless;
 }

@@ -51,7 +51,7 @@ export async function runProcess<
     process.exitCode = isPortTaken(error) ? PORT_TAKEN_EXIT_CODE : 1;
   } finally {
     // Logs flush through standard error; timers and sockets left open would be bugs, but must not hold a pod's termination.
-    // eslint-disable-next-line no-restricted-syntax -- the last resort after everything was closed
+    // oxlint-disable-next-line no-restricted-properties -- the last resort after everything was closed
     setTimeout(() => process.exit(), 1_000).unref();
   }
 }
@@ -74,7 +74,7 @@ function onStopSignal(stopping: AbortController): Promise<string> {
       process.on(name, () => {
         // npm and timeout(1) pass on a signal that the terminal has already sent to the whole group.
         if (askedAt !== null && performance.now() - askedAt < ECHO_MS) return;
-        // eslint-disable-next-line no-restricted-syntax -- a second signal means: now
+        // oxlint-disable-next-line no-restricted-properties -- a second signal means: now
         if (askedAt !== null) process.exit(1);
         askedAt = performance.now();
         stopping.abort();

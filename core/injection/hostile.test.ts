@@ -99,7 +99,7 @@ describe('a value that is not meant well', () => {
             : [];
       for (const text of texts) {
         expect(text.length).toBeLessThan(900);
-        // eslint-disable-next-line no-control-regex -- control characters are what this is about
+        // oxlint-disable-next-line no-control-regex -- control characters are what this is about
         expect(text).not.toMatch(/[\u0000-\u001f\u007f]/);
         expect(text.isWellFormed()).toBe(true);
       }
