@@ -60,7 +60,7 @@ function clientPod(name: string, args: readonly string[], knows: Record<string, 
 
 /** The last JSON line of a pod that runs one of the clients. */
 async function lastLine<T>(name: string): Promise<T> {
-  const log = (await kubectl.run('logs', name)).trim().split('\n');
+  const log = (await kubectl.logs(name)).trim().split('\n');
   return JSON.parse(log.at(-1) ?? '') as T;
 }
 

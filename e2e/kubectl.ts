@@ -15,8 +15,10 @@ export interface Kubectl {
   /** Runs kubectl and returns what it printed; throws what it complained about. */
   run: (...args: string[]) => Promise<string>;
   apply: (objects: readonly KubeObject[]) => Promise<string>;
-  /** The object as JSON; throws when it is not there. */
+  /** The object as JSON, or the list of a kind, of those that `-l` selects; throws when it is not there. */
   get: <T = KubeObject>(...args: string[]) => Promise<T>;
+  /** What the only container of a pod has written. */
+  logs: (pod: string) => Promise<string>;
   /** Waits until `deploy/NAME` or the like has rolled out. */
   rolledOut: (what: string) => Promise<string>;
   /** Waits for what `kubectl wait --for` takes, such as `condition=Ready`. */
@@ -29,6 +31,26 @@ export interface Kubectl {
 const TIMEOUT = `--timeout=${PATIENCE_MS / 1_000}s`;
 const KUBECTL_MS = 30_000;
 
+/** Kinds that are read from the API server directly, by the names that kubectl has for them. */
+const COLLECTIONS: readonly (readonly [names: readonly string[], group: string, collection: string])[] = [
+  [['pod', 'pods'], 'api/v1', 'pods'],
+  [['secret'], 'api/v1', 'secrets'],
+  [['ao'], 'apis/platform.io/v1', 'agentobservations'],
+  [['deployments'], 'apis/apps/v1', 'deployments'],
+];
+
+/** The path of what `kubectl get ARGS` returns; null: only kubectl knows it. */
+function pathOf(namespace: string, [what = '', ...rest]: readonly string[]): string | null {
+  const [kind, name] = [...what.split('/'), rest[0]];
+  const [, group, collection] = COLLECTIONS.find(([names]) => names.includes(String(kind))) ?? [];
+  if (group === undefined) return null;
+  const path = `/${group}/namespaces/${namespace}/${collection}`;
+  if (name === undefined) return path;
+  if (name === '-l' && rest.length === 2)
+    return `${path}?labelSelector=${encodeURIComponent(String(rest[1]))}`;
+  return name.startsWith('-') || rest.length > 1 ? null : `${path}/${name}`;
+}
+
 export function kubectlOf(cluster: Cluster, namespace: string): Kubectl {
   const run = async (args: string[], input = ''): Promise<string> => {
     const options = { input, timeoutMs: PATIENCE_MS + KUBECTL_MS };
@@ -40,7 +62,12 @@ export function kubectlOf(cluster: Cluster, namespace: string): Kubectl {
     run: (...args) => run(args),
     apply: (objects) =>
       run(['apply', '-f', '-'], objects.map((each) => JSON.stringify(each)).join('\n---\n')),
-    get: async <T>(...args: string[]) => JSON.parse(await run(['get', ...args, '-o', 'json'])) as T,
+    get: async <T>(...args: string[]) => {
+      const path = pathOf(namespace, args);
+      const text = path === null ? run(['get', ...args, '-o', 'json']) : cluster.readApi(path);
+      return JSON.parse(await text) as T;
+    },
+    logs: (pod) => cluster.readApi(`/api/v1/namespaces/${namespace}/pods/${pod}/log`),
     rolledOut: (what) => run(['rollout', 'status', what, TIMEOUT]),
     waitFor: (condition, ...what) => run(['wait', `--for=${condition}`, ...what, TIMEOUT]),
     script: (pod, container, script) =>
@@ -49,7 +76,7 @@ export function kubectlOf(cluster: Cluster, namespace: string): Kubectl {
 }
 
 /**
- * Between two questions: a tenth of the time since the first one, within limits. Each starts a process, and what takes a
+ * Between two questions: a tenth of the time since the first one, within limits. Some start a process, and what takes a
  * minute need not be seen to the quarter of a second.
  */
 const pauseMs = (sinceMs: number): number => Math.min(2_000, Math.max(400, sinceMs / 10));

@@ -7,6 +7,7 @@ import { apiAudit, type ApiAudit } from '../../testing/api-audit.ts';
 import { CLUSTER_CACHE } from '../../testing/cluster-binary.ts';
 import { forwardByKubectl, forwardInside, type Forward } from './forward.ts';
 import { askedIn } from '../../testing/rights.ts';
+import { ApiReader, type ReadApi } from './api-reader.ts';
 import { hold } from './hold.ts';
 import { processesWith } from './processes.ts';
 import { run, type RunOptions, type RunResult } from './run.ts';
@@ -19,6 +20,8 @@ export interface Cluster {
    * (E2E_KUBECONFIG), with KUBECONFIG set and kubectl and helm on the PATH. Returns the exit code, whatever it is.
    */
   exec: (command: readonly string[], options?: Omit<RunOptions, 'env'>) => Promise<RunResult>;
+  /** Reads from the API server as the kubeconfig's user. */
+  readApi: ReadApi;
   /** A loopback port in front of a Service's port, for as long as it is not closed. Throws when there is no such Service. */
   forward: (service: { namespace: string; name: string; port: number }) => Promise<Forward>;
   /** The image of one part (`sidecar`, `operator`, `webhook`, `control-plane`, `opa`, ...) that the cluster can run. */
@@ -81,10 +84,12 @@ export async function startOwnCluster(
   const audit = apiAudit(scratch, AUDITED);
   const devices = networkDevices();
   const held = await hold('cluster', { NAME: name, APISERVER_EXTRA: audit.args.join(' ') });
+  const { reader, ...access } = inside(name, env);
   const cluster: Cluster = {
-    ...inside(name, env),
+    ...access,
     audit,
     close: async () => {
+      await reader.close();
       // An empty list after the end means something only if the same search found the running cluster.
       if (leftBehind(name, devices).length < 3) throw new Error(`the running cluster ${name} is not found`);
       await held.close();
@@ -118,22 +123,29 @@ const folderOf = (name: string) => join(CLUSTER_CACHE, `run-${name}`);
 function attached({ name, scratch }: Running, env: NodeJS.ProcessEnv): Cluster {
   const audit = apiAudit(scratch, AUDITED);
   const before = audit.all().length;
+  const { reader, ...access } = inside(name, env);
   return {
-    ...inside(name, env),
+    ...access,
     audit: { ...audit, all: () => audit.all().slice(before) },
-    close: () => Promise.resolve(),
+    close: () => reader.close(),
   };
 }
 
 /** Commands and addresses inside the network of an own cluster. */
-function inside(name: string, env: NodeJS.ProcessEnv): Omit<Cluster, 'audit' | 'close'> {
+function inside(
+  name: string,
+  env: NodeJS.ProcessEnv,
+): Omit<Cluster, 'audit' | 'close'> & { reader: ApiReader } {
   const folder = folderOf(name);
   const enter = join(folder, 'in');
   const exec: Cluster['exec'] = (command, execOptions) =>
     run([enter, ...command], { ...execOptions, env: withTools(env) });
+  const kubeconfig = join(folder, 'kubeconfig');
+  const reader = new ApiReader(kubeconfig, ({ hostname, port }) =>
+    forwardInside(enter, folder, { host: hostname, port: Number(port) }),
+  );
   return {
-    kubeconfig: join(folder, 'kubeconfig'),
-    exec,
+    ...{ kubeconfig, exec, reader, readApi: reader.read },
     forward: async ({ namespace, name, port }) =>
       forwardInside(enter, folder, { host: await clusterIpOf(exec, namespace, name), port }),
     imageRef: (part) => `localhost/agent-compliance/${part}:dev`,
@@ -156,14 +168,16 @@ function external(kubeconfig: string, env: NodeJS.ProcessEnv): Cluster {
   const prefix = env['E2E_IMAGE_PREFIX'] ?? 'localhost/agent-compliance';
   const tag = env['E2E_IMAGE_TAG'] ?? 'dev';
   const tools = { ...withTools(env), KUBECONFIG: kubeconfig };
+  const reader = new ApiReader(kubeconfig, null);
   return {
     kubeconfig,
+    readApi: reader.read,
     exec: (command, execOptions) => run(command, { ...execOptions, env: tools }),
     forward: ({ namespace, name, port }) =>
       forwardByKubectl(['kubectl', '-n', namespace, 'port-forward', `svc/${name}`, `:${port}`], tools),
     imageRef: (part) => `${prefix}/${part}:${tag}`,
     audit: null,
-    close: () => Promise.resolve(),
+    close: () => reader.close(),
   };
 }
 

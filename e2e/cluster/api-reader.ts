@@ -1,0 +1,48 @@
+// Reads from an API server without a process for each request: the tests poll, and kubectl costs a hundred times as much.
+import { Agent, request } from 'node:https';
+import { loadClusterAccess, type ClusterAccess } from '../../kube/cluster-access.ts';
+import type { Forward } from './forward.ts';
+
+/** `path` with its query string. Returns the body; throws the server's message where the status is not 200. */
+export type ReadApi = (path: string) => Promise<string>;
+
+export class ApiReader {
+  readonly #access: ClusterAccess;
+  readonly #agent = new Agent({ keepAlive: true });
+  #forward: Promise<Forward> | null = null;
+  readonly #connect: ((server: URL) => Promise<Forward>) | null;
+
+  /** `connect` opens a loopback port in front of a server that cannot be reached from here; null: it can. */
+  constructor(kubeconfig: string, connect: ((server: URL) => Promise<Forward>) | null) {
+    this.#access = loadClusterAccess(kubeconfig);
+    this.#connect = connect;
+  }
+
+  readonly read: ReadApi = async (path) => {
+    const server = new URL(this.#access.server);
+    const { headers, tls } = await this.#access.credentials();
+    if (this.#connect !== null) {
+      this.#forward ??= this.#connect(server);
+      server.host = new URL((await this.#forward).url).host;
+    }
+    const url = new URL(server.pathname.replace(/\/$/, '') + path, server);
+    return new Promise((resolve, reject) => {
+      const outgoing = request(url, { agent: this.#agent, headers, ...tls }, (answer) => {
+        let text = '';
+        answer.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+        answer.on('error', reject);
+        answer.on('end', () => {
+          if (answer.statusCode === 200) resolve(text);
+          else reject(new Error(`GET ${path}: ${answer.statusCode} ${text}`));
+        });
+      });
+      outgoing.on('error', reject);
+      outgoing.end();
+    });
+  };
+
+  async close(): Promise<void> {
+    this.#agent.destroy();
+    await (await this.#forward)?.close();
+  }
+}
