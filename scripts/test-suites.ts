@@ -66,32 +66,32 @@ export const SUITES: readonly Suite[] = [
     maySkip: true,
   },
   { name: 'unit', group: 'unit', jest: jest('unit', '--maxWorkers=100%'), load: 2 },
-  // Three lanes of one worker each. The first two keep half a core busy each, measured; the third one core.
+  {
+    name: 'integration',
+    group: 'integration',
+    jest: jest('integration'),
+    after: ['build', 'images', 'test servers'],
+    load: CAPACITY,
+    timeoutMinutes: 30,
+  },
+  // One worker, and a cluster: together they keep 0.8 cores busy, measured alone.
   {
     name: 'product in the cluster',
     group: 'e2e',
     jest: jest('e2e'),
     after: ['images', 'unit'],
-    load: 0.5,
     needsCluster: true,
     timeoutMinutes: 40,
     wants: ['cluster', 'build'],
   },
+  // Two workers, each of which keeps 0.4 cores busy with its API server.
   {
     name: 'API server',
     group: 'integration',
-    jest: jest('apiserver'),
+    jest: jest('apiserver', '--maxWorkers=2'),
     after: ['build', 'cluster binaries', 'unit'],
-    load: 0.5,
     timeoutMinutes: 30,
     wants: ['build', 'cluster'],
-  },
-  {
-    name: 'integration',
-    group: 'integration',
-    jest: jest('integration', '--maxWorkers=1'),
-    after: ['build', 'images', 'test servers', 'unit'],
-    timeoutMinutes: 30,
   },
   // Alone: nothing else may take processor time from these. Four workers, each of which is idle four fifths of the time.
   {
