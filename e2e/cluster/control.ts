@@ -29,7 +29,11 @@ export interface ControlPlaneOptions {
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
   const spares = process.env[SPARES];
   const isPlain = Object.keys(options).length === 0;
-  return isPlain && spares !== undefined ? takeSpare(spares) : startOwnControlPlane(options);
+  const started = isPlain && spares !== undefined ? takeSpare(spares) : startOwnControlPlane(options);
+  const controlPlane = await started;
+  // kubectl and helm keep the kinds of an API server by its address, which an earlier one of another test may have had.
+  process.env['KUBECACHEDIR'] = join(controlPlane.kubeconfig, '../../kube-cache');
+  return controlPlane;
 }
 
 /** Starts a control plane. Throws with the end of its logs when it does not come up. */
