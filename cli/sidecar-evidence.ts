@@ -10,7 +10,8 @@ import { exchange, type Exchange } from '../probe/http-exchange.ts';
 
 /** What a sidecar said of its agent, or why it could not be asked and what to do. */
 export type AskedSidecar =
-  { ok: true; agentName: string; evidence: Evidence } | { ok: false; reason: string; advice: string };
+  | { ok: true; agentName: string; evidence: Evidence }
+  | { ok: false; reason: string; advice: string };
 
 type Headers = (Exchange & { answered: true })['headers'];
 

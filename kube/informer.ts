@@ -11,7 +11,9 @@ import { errorOf, type WatchEvent } from './watch-event.ts';
 
 /** What happened to one object. `before` is the copy that the cache held. */
 export type Change<T> =
-  { type: 'added'; object: T } | { type: 'modified'; object: T; before: T } | { type: 'deleted'; object: T };
+  | { type: 'added'; object: T }
+  | { type: 'modified'; object: T; before: T }
+  | { type: 'deleted'; object: T };
 
 export interface InformerOptions<T> {
   client: KubeClient;

@@ -9,7 +9,8 @@ export type Reach =
 
 /** The upstream's answer to one GET: the status where there was an answer. */
 export type HttpAnswer =
-  { answered: true; status: number; latencyMs: number } | { answered: false; reason: string };
+  | { answered: true; status: number; latencyMs: number }
+  | { answered: false; reason: string };
 
 /** What the sidecar can know about the environment of the agent. */
 export type EnvironmentFacts =

@@ -1,6 +1,14 @@
 /** The HealthReport of the contract, and the readiness words that `/health/ready` says for the same thing. */
 export type CheckCategory =
-  'env' | 'model' | 'service' | 'tool' | 'memory' | 'mcp' | 'file' | 'secret' | 'tracing';
+  | 'env'
+  | 'model'
+  | 'service'
+  | 'tool'
+  | 'memory'
+  | 'mcp'
+  | 'file'
+  | 'secret'
+  | 'tracing';
 export type CheckStatus = 'pass' | 'fail' | 'skip';
 export type CheckSeverity = 'error' | 'warning' | 'info';
 

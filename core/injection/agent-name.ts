@@ -16,7 +16,8 @@ interface PodOwner {
 }
 
 export type AgentName =
-  { ok: true; name: string } | { ok: false; reason: 'unknown' | 'invalid'; name: string };
+  | { ok: true; name: string }
+  | { ok: false; reason: 'unknown' | 'invalid'; name: string };
 
 /**
  * The agent's name from what the pod says of itself, without a question to the API server.

@@ -140,7 +140,8 @@ export interface AnnotationProblem {
 }
 
 export type ReadAnnotations =
-  { ok: true; values: AnnotationValues } | { ok: false; problems: AnnotationProblem[] };
+  | { ok: true; values: AnnotationValues }
+  | { ok: false; problems: AnnotationProblem[] };
 
 const TABLE = Object.entries(ANNOTATIONS);
 

@@ -44,8 +44,7 @@ const server = createServer((request, response) => {
   else if (url.pathname === '/break') {
     isHealthy = false;
     response.end();
-  } else if (url.pathname === '/platform/health')
-    response.writeHead(404).end(); // no reporter
+  } else if (url.pathname === '/platform/health') response.writeHead(404).end(); // no reporter
   else response.writeHead(url.pathname === '/health' && !isHealthy ? 500 : 200).end();
 });
 
