@@ -13,7 +13,7 @@ import {
   type Field,
   type Parsed,
 } from '../untrusted/fields.ts';
-import { MAX_TOKENS } from '../usage/usage-from-json.ts';
+import { MAX_TOKENS } from '../usage/token-counts.ts';
 import type { BehavioralEvent, EventBatch } from './audit-entry.ts';
 
 /** Bounds of `POST /events`: bytes of the body, and events in it. */

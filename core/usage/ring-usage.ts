@@ -1,5 +1,5 @@
 import type { AuditEntry } from '../behavior/audit-entry.ts';
-import { callsOf } from './entry-usage.ts';
+import { callsOf, callsWithoutUsageOf } from './entry-usage.ts';
 import type { RingUsageReport } from './usage.ts';
 import { addCalls, emptyWindow } from './usage-window.ts';
 
@@ -13,7 +13,6 @@ export function ringUsageReport(entries: readonly AuditEntry[]): RingUsageReport
     totalTokens: totals.totalTokens,
     totalCalls: totals.totalCalls,
     sampleSize: calls.filter((ofEntry) => ofEntry.length > 0).length,
-    callsWithoutUsage: entries.filter((entry) => entry.usage !== undefined && callsOf(entry).length === 0)
-      .length,
+    callsWithoutUsage: entries.reduce((sum, entry) => sum + callsWithoutUsageOf(entry), 0),
   };
 }

@@ -7,9 +7,11 @@ import {
   type DayTotals,
   type TokenPrice,
 } from '../../core/usage/day-totals.ts';
-import { callsOf, lateCallsOf } from '../../core/usage/entry-usage.ts';
+import { requestUsageOf } from '../../core/usage/answer-usage.ts';
+import { CallMemory, UnreadCalls } from '../../core/usage/call-memory.ts';
+import { callsOf, callsWithoutUsageOf, lateCallsOf } from '../../core/usage/entry-usage.ts';
 import { addCalls, emptyWindow, subtractWindow } from '../../core/usage/usage-window.ts';
-import type { ModelCall, UsageTotals, UsageWindow } from '../../core/usage/usage.ts';
+import type { ModelCall, ReadUsage, UsageTotals, UsageWindow } from '../../core/usage/usage.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { EventMemory } from './event-memory.ts';
 import { Journal } from './journal.ts';
@@ -49,6 +51,9 @@ export class AuditLog {
   /** Since the start of the process. */
   readonly outcomes: OutcomeCounts = { allow: 0, deny: 0, failOpen: 0, notEvaluated: 0 };
   readonly #options: AuditLogOptions;
+  readonly #calls = new CallMemory();
+  /** Entries of calls that were not complete when they were answered, by the id of the call. */
+  readonly #unread = new UnreadCalls<AuditEntry>();
   #tokens = { prompt: 0, completion: 0 };
   #withoutUsage = 0;
   #day: DayTotals;
@@ -84,6 +89,7 @@ export class AuditLog {
       startedAtMs: clock.monotonicMs(),
       keepForUsage,
       onNames: this.#named,
+      onUsage: this.#used,
       onComplete: this.#completed,
     });
   }
@@ -93,8 +99,9 @@ export class AuditLog {
     const entry = this.ring.find(batch.requestId);
     if (entry === undefined) return null;
     if (!this.eventMemory.hasRoom(entry, batch.events)) return 'full';
-    const late = lateCallsOf(entry, batch.events);
-    Object.assign(entry, applyEvents(entry, batch.events));
+    const next = applyEvents(entry, batch.events);
+    const late = lateCallsOf(entry, next);
+    Object.assign(entry, next);
     if (batch.agentName !== undefined) entry.agentName = batch.agentName;
     if (batch.events.length > 0) this.eventMemory.count(entry);
     this.#count(late);
@@ -132,11 +139,24 @@ export class AuditLog {
 
   readonly #named = (entry: AuditEntry): void => this.eventMemory.count(entry);
 
+  /** Takes what was read from an answer into its entry: each call once, in whichever answer its usage comes first. */
+  readonly #used = (entry: AuditEntry, read: ReadUsage): void => {
+    const fresh = this.#calls.take(read, entry.method);
+    const usage = requestUsageOf(fresh);
+    if (usage !== null) entry.usage = usage;
+    for (const id of fresh.unknown) this.#unread.set(id, entry);
+    for (const { id } of fresh.calls) {
+      const earlier = this.#unread.take(id);
+      if (earlier?.usage === undefined || !('unavailable' in earlier.usage)) continue;
+      delete earlier.usage;
+      this.changed(earlier);
+    }
+  };
+
   readonly #completed = (entry: AuditEntry): void => {
     if (entry.outcome !== undefined) this.outcomes[entry.outcome] += 1;
-    const calls = callsOf(entry);
-    if (entry.usage !== undefined && calls.length === 0) this.#withoutUsage += 1;
-    this.#count(calls);
+    this.#withoutUsage += callsWithoutUsageOf(entry);
+    this.#count(callsOf(entry));
     this.journal.completed(entry);
     this.ring.complete(entry, this.journal.completions);
   };
