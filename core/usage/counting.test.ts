@@ -87,7 +87,7 @@ test('the ring report sums by model and counts what is not known apart', () => {
     anEntry({ usage: { unavailable: 'gzip' } }),
     anEntry(),
   ];
-  expect(ringUsageReport(entries)).toEqual({
+  const report = {
     source: 'audit-ring',
     models: [
       { modelId: 'gpt-4o', totalTokens: 27, callCount: 2 },
@@ -97,7 +97,10 @@ test('the ring report sums by model and counts what is not known apart', () => {
     totalCalls: 4,
     sampleSize: 3,
     callsWithoutUsage: 1,
-  });
+  };
+  expect(ringUsageReport(entries, { totalTokens: 0, totalCalls: 0 })).toEqual(report);
+  const withoutRequest = { totalTokens: 0, totalCalls: 2 };
+  expect(ringUsageReport(entries, withoutRequest)).toEqual({ ...report, withoutRequest });
 });
 
 describe('the usage window', () => {

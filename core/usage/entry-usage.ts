@@ -45,7 +45,8 @@ function callsRead({ usage }: AuditEntry): readonly ModelCall[] {
   return usage.calls ?? [usage];
 }
 
-function callsIn(events: readonly BehavioralEvent[]): ModelCall[] {
+/** The calls that `model` events report. */
+export function callsIn(events: readonly BehavioralEvent[]): ModelCall[] {
   return events
     .filter((event) => event.type === 'model')
     .map(({ modelId, promptTokens, completionTokens }) => ({

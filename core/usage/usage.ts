@@ -26,6 +26,14 @@ export interface RingUsageReport {
   sampleSize: number;
   /** LLM-shaped answers whose usage could not be read. */
   callsWithoutUsage: number;
+  /** Calls reported without a request since the sidecar's start, where there are some; they have no entry and are not in the sums above. */
+  withoutRequest?: CallSum;
+}
+
+/** Calls and their tokens. */
+export interface CallSum {
+  totalTokens: number;
+  totalCalls: number;
 }
 
 /** The usage window of one heartbeat. */

@@ -1,5 +1,10 @@
 import { applyEvents } from '../../core/behavior/apply-events.ts';
-import type { AuditEntry, EventBatch, OutcomeCounts } from '../../core/behavior/audit-entry.ts';
+import type {
+  AuditEntry,
+  BehavioralEvent,
+  EventBatch,
+  OutcomeCounts,
+} from '../../core/behavior/audit-entry.ts';
 import {
   addToDay,
   emptyDay,
@@ -9,9 +14,9 @@ import {
 } from '../../core/usage/day-totals.ts';
 import { requestUsageOf } from '../../core/usage/answer-usage.ts';
 import { CallMemory, UnreadCalls } from '../../core/usage/call-memory.ts';
-import { callsOf, callsWithoutUsageOf, lateCallsOf } from '../../core/usage/entry-usage.ts';
+import { callsIn, callsOf, callsWithoutUsageOf, lateCallsOf } from '../../core/usage/entry-usage.ts';
 import { addCalls, emptyWindow, subtractWindow } from '../../core/usage/usage-window.ts';
-import type { ModelCall, ReadUsage, UsageTotals, UsageWindow } from '../../core/usage/usage.ts';
+import type { CallSum, ModelCall, ReadUsage, UsageTotals, UsageWindow } from '../../core/usage/usage.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { EventMemory } from './event-memory.ts';
 import { Journal } from './journal.ts';
@@ -56,6 +61,7 @@ export class AuditLog {
   readonly #unread = new UnreadCalls<AuditEntry>();
   #tokens = { prompt: 0, completion: 0 };
   #withoutUsage = 0;
+  #withoutRequest: CallSum = { totalTokens: 0, totalCalls: 0 };
   #day: DayTotals;
   #window: UsageWindow;
 
@@ -95,7 +101,7 @@ export class AuditLog {
   }
 
   /** Adds what the agent pushed about a request; null when the ring has no such entry, `full` when it has no room for them. */
-  recordEvents(batch: EventBatch): AuditEntry | 'full' | null {
+  recordEvents(batch: EventBatch & { requestId: string }): AuditEntry | 'full' | null {
     const entry = this.ring.find(batch.requestId);
     if (entry === undefined) return null;
     if (!this.eventMemory.hasRoom(entry, batch.events)) return 'full';
@@ -106,6 +112,17 @@ export class AuditLog {
     if (batch.events.length > 0) this.eventMemory.count(entry);
     this.#count(late);
     return entry;
+  }
+
+  /** Counts calls of the agent that belong to no request: they have no entry. */
+  recordUsage(events: readonly BehavioralEvent[]): void {
+    const calls = callsIn(events);
+    this.#count(calls);
+    const { totalTokens, totalCalls } = this.#withoutRequest;
+    this.#withoutRequest = {
+      totalTokens: calls.reduce((sum, call) => sum + call.totalTokens, totalTokens),
+      totalCalls: totalCalls + calls.length,
+    };
   }
 
   /** Something has come to the entry after its answer. Until it is complete, that is told with its completion. */
@@ -121,6 +138,11 @@ export class AuditLog {
   /** Models' answers that completed without anybody knowing their tokens, since the start of the process. */
   get answersWithoutUsage(): number {
     return this.#withoutUsage;
+  }
+
+  /** What `recordUsage` has counted since the start of the process. */
+  get withoutRequest(): CallSum {
+    return this.#withoutRequest;
   }
 
   totalsToday(price: TokenPrice | undefined): UsageTotals {
