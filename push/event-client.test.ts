@@ -56,6 +56,12 @@ function aClient(overrides: Partial<EventClientOptions> = {}): EventClient {
 }
 
 const tool = (name: string): BehavioralEvent => ({ type: 'tool', name });
+const model = (promptTokens: number): BehavioralEvent => ({
+  type: 'model',
+  modelId: 'm',
+  promptTokens,
+  completionTokens: 0,
+});
 const batches = (): EventBatch[] =>
   bodies.map((line) => {
     const parsed = parseEventBatch(JSON.parse(line.replace(/^POST \/events application\/json /, '')));
@@ -74,7 +80,9 @@ describe('events', () => {
     expect(counts()).toEqual({ delivered: 0, dropped: 0, queued: 3 });
     await flush();
     // They travel beside each other.
-    expect(batches().sort((one, other) => one.requestId.localeCompare(other.requestId))).toEqual([
+    expect(
+      batches().toSorted((one, other) => String(one.requestId).localeCompare(String(other.requestId))),
+    ).toEqual([
       { requestId: 'a', agentName: 'shop', events: [tool('x'), tool('z')] },
       { requestId: 'b', agentName: 'shop', events: [tool('y')] },
     ]);
@@ -135,6 +143,33 @@ describe('events', () => {
     await flush();
     expect([counts(), log]).toEqual([{ delivered: 1, dropped: 0, queued: 0 }, []]);
   });
+
+  test('of a request that the sidecar does not have: what a model used is sent again without it, once', async () => {
+    status = 202;
+    const { send, flush, counts } = bound(aClient());
+    send('a', [tool('x'), model(1), model(2)]);
+    await flush();
+    expect(batches()).toEqual([
+      { requestId: 'a', agentName: 'shop', events: [tool('x'), model(1), model(2)] },
+      { requestId: null, agentName: 'shop', events: [model(1), model(2)] },
+    ]);
+    expect(counts()).toEqual({ delivered: 3, dropped: 0, queued: 0 });
+  });
+
+  test('without a request are what a model used', async () => {
+    const { send, flush, counts } = bound(aClient());
+    expect([send(null, [model(1)]), send(null, [model(2)]), send(null, [model(3), tool('x')])]).toEqual([
+      true,
+      true,
+      false,
+    ]);
+    await flush();
+    expect(batches()).toEqual([{ requestId: null, agentName: 'shop', events: [model(1), model(2)] }]);
+    expect([counts(), log]).toEqual([
+      { delivered: 2, dropped: 2, queued: 0 },
+      [['events are refused', { reason: 'events[1].type must be model where requestId is absent' }]],
+    ]);
+  });
 });
 
 describe('what is dropped is counted, and nothing throws', () => {
@@ -172,6 +207,19 @@ describe('what is dropped is counted, and nothing throws', () => {
     expect(log).toEqual([
       ['events do not arrive', { url: `http://127.0.0.1:${port}`, reason: `status ${answer}` }],
     ]);
+  });
+
+  test('a status that comes in turn with others is logged once', async () => {
+    const { send, flush, counts } = bound(aClient());
+    for (status of [400, 200, 400, 503, 400, 200, 503]) {
+      send('a', [tool('x')]);
+      await flush();
+    }
+    expect(counts()).toEqual({ delivered: 2, dropped: 5, queued: 0 });
+    const url = `http://127.0.0.1:${port}`;
+    expect(log).toEqual(
+      [400, 503, 503].map((each) => ['events do not arrive', { url, reason: `status ${each}` }]),
+    );
   });
 
   test('a sidecar that is away: one warning per outage', async () => {

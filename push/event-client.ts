@@ -20,7 +20,7 @@ export interface EventClientOptions {
 
 /** Since the client was made; every event that `send` was given is in one of the three, or in none while it travels. */
 export interface EventCounts {
-  /** The sidecar took them, whether it still had the request or not. */
+  /** The sidecar accepted them, whether it still had the request or not. */
   delivered: number;
   /** Refused, one too many, or the sidecar did not take them. */
   dropped: number;
@@ -28,13 +28,16 @@ export interface EventCounts {
   queued: number;
 }
 
-/** Behavioral events on their way to the sidecar's `POST /events`: sent once, never waited for, never kept for later. */
+/**
+ * Behavioral events on their way to the sidecar's `POST /events`: sent once, never waited for, never kept for later. Only
+ * `model` events of a request that the sidecar does not have are sent again, without the request: their tokens count.
+ */
 export interface EventClient {
   /**
-   * Events of one request, the one that the sidecar gave this id (`x-request-id`). Returns at once; false: they are
-   * dropped. Never throws, and keeps no process alive.
+   * Events of one request, the one that the sidecar gave this id (`x-request-id`); null: `model` events of no request.
+   * Returns at once; false: they are dropped. Never throws, and keeps no process alive.
    */
-  send(requestId: string, events: readonly BehavioralEvent[]): boolean;
+  send(requestId: string | null, events: readonly BehavioralEvent[]): boolean;
   /** Resolves when nothing waits or travels any more, or after so many milliseconds (default 1000). Keeps the process alive meanwhile. */
   flush(timeoutMs?: number): Promise<void>;
   /** As `flush`; what is then left is dropped, and so is everything that is sent afterwards. */
@@ -51,8 +54,21 @@ export function createEventClient(options: EventClientOptions): EventClient {
   return new Client(options);
 }
 
-/** JSON texts of the events, by request, in the order of the requests. */
-type Queue = Map<string, string[]>;
+/** An event as JSON, and whether it counts without its request. */
+interface Queued {
+  text: string;
+  isUsage: boolean;
+}
+
+/** By request, in the order of the requests; null: of none. */
+type Queue = Map<string | null, Queued[]>;
+
+interface Batch {
+  body: string;
+  count: number;
+  /** What is sent again when the sidecar does not have the request. */
+  usage: readonly Queued[];
+}
 
 class Client implements EventClient {
   readonly #options: EventClientOptions;
@@ -68,6 +84,8 @@ class Client implements EventClient {
   #dropped = 0;
   #isScheduled = false;
   #isFailing = false;
+  /** Statuses of a sidecar that is there, of an older version or not a sidecar: the next answer may be another one. */
+  readonly #refusals = new Set<number>();
   #hasRefused = false;
 
   constructor(options: EventClientOptions) {
@@ -82,18 +100,23 @@ class Client implements EventClient {
     return { delivered: this.#delivered, dropped: this.#dropped, queued: this.#waiting + this.#travelling };
   }
 
-  send(requestId: string, events: readonly BehavioralEvent[]): boolean {
+  send(requestId: string | null, events: readonly BehavioralEvent[]): boolean {
+    const read = this.#read(requestId, events);
+    if (read === null || !this.#enqueue(requestId, read)) return false;
+    this.#schedule();
+    return true;
+  }
+
+  /** false: they are dropped. */
+  #enqueue(requestId: string | null, events: readonly Queued[]): boolean {
     const { maxQueued = MAX_QUEUED } = this.#options;
-    const texts = this.#read(requestId, events);
-    if (texts === null) return false;
-    if (this.#closing.signal.aborted || this.#waiting + texts.length > maxQueued) {
-      this.#dropped += texts.length;
+    if (this.#closing.signal.aborted || this.#waiting + events.length > maxQueued) {
+      this.#dropped += events.length;
       return false;
     }
-    if (texts.length === 0) return true;
-    this.#queue.set(requestId, [...(this.#queue.get(requestId) ?? []), ...texts]);
-    this.#waiting += texts.length;
-    this.#schedule();
+    if (events.length === 0) return true;
+    this.#queue.set(requestId, [...(this.#queue.get(requestId) ?? []), ...events]);
+    this.#waiting += events.length;
     return true;
   }
 
@@ -121,20 +144,22 @@ class Client implements EventClient {
   }
 
   /** Each event checked as the sidecar will check it, so that a wrong one costs no other; null: refused. */
-  #read(requestId: string, events: readonly BehavioralEvent[]): string[] | null {
+  #read(requestId: string | null, events: readonly BehavioralEvent[]): Queued[] | null {
     let count = 0;
     let reason: unknown;
     try {
       count = events.length;
-      const texts: string[] = [];
+      const read: Queued[] = [];
       for (let from = 0; from < count || from === 0; from += EVENT_BATCH_LIMITS.events) {
         const part = events.slice(from, from + EVENT_BATCH_LIMITS.events);
-        const parsed = parseEventBatch({ requestId, events: part });
+        // Left out by mistake is not null.
+        const parsed = parseEventBatch({ requestId: requestId === undefined ? '' : requestId, events: part });
         if (!parsed.ok)
           throw new Error(parsed.errors.map(({ path, message }) => `${path} ${message}`).join('; '));
-        texts.push(...parsed.value.events.map((event) => JSON.stringify(event)));
+        for (const event of parsed.value.events)
+          read.push({ text: JSON.stringify(event), isUsage: event.type === 'model' });
       }
-      return texts;
+      return read;
     } catch (error) {
       reason = error;
     }
@@ -161,30 +186,31 @@ class Client implements EventClient {
     if (this.#waiting + this.#inFlight === 0) for (const end of this.#idle) end();
   }
 
-  #nextBatch(): { body: string; count: number } | null {
-    for (const [requestId, texts] of this.#queue) {
+  #nextBatch(): Batch | null {
+    for (const [requestId, events] of this.#queue) {
       const { agentName } = this.#options;
       const head = JSON.stringify({ requestId, agentName }).slice(0, -1) + ',"events":[';
       let bytes = Buffer.byteLength(head) + 2;
       let count = 0;
-      while (count < texts.length && count < EVENT_BATCH_LIMITS.events) {
-        bytes += Buffer.byteLength(texts[count] ?? '') + 1;
+      while (count < events.length && count < EVENT_BATCH_LIMITS.events) {
+        bytes += Buffer.byteLength(events[count]?.text ?? '') + 1;
         if (bytes > EVENT_BATCH_LIMITS.bytes) break;
         count += 1;
       }
-      const body = `${head}${texts.splice(0, count).join(',')}]}`;
-      if (texts.length === 0) this.#queue.delete(requestId);
+      const taken = events.splice(0, count);
+      if (events.length === 0) this.#queue.delete(requestId);
       this.#waiting -= count;
-      return { body, count };
+      const body = `${head}${taken.map(({ text }) => text).join(',')}]}`;
+      return { body, count, usage: requestId === null ? [] : taken.filter(({ isUsage }) => isUsage) };
     }
     return null;
   }
 
-  async #post({ body, count }: { body: string; count: number }): Promise<void> {
+  async #post({ body, count, usage }: Batch): Promise<void> {
     const { timeoutMs = TIMEOUT_MS } = this.#options;
     this.#inFlight += 1;
     this.#travelling += count;
-    const failure = await postJson({
+    const answer = await postJson({
       url: this.#endpoint,
       bearer: null,
       body,
@@ -194,22 +220,31 @@ class Client implements EventClient {
       agent: this.#agent,
       isBackground: true,
     }).then(
-      ({ status }) => (status === 200 || status === 202 ? null : `status ${status}`),
+      ({ status }) => status,
       (error: unknown) => describe(error),
     );
     this.#inFlight -= 1;
     this.#travelling -= count;
-    this.#settle(count, failure);
+    const again = answer === 202 ? usage : [];
+    this.#settle(count - again.length, answer);
+    this.#enqueue(null, again);
     this.#drain();
   }
 
-  /** One warning per outage: the agent must not be slowed down or flooded by a sidecar that is away. */
-  #settle(count: number, failure: string | null): void {
-    if (failure === null) this.#delivered += count;
-    else this.#dropped += count;
-    const wasFailing = this.#isFailing;
-    this.#isFailing = failure !== null;
-    if (failure !== null && !wasFailing && !this.#closing.signal.aborted)
-      this.#options.logger.warn('events do not arrive', { url: this.#endpoint.origin, reason: failure });
+  /** One warning per outage and per kind of refusal: the agent must not be slowed down or flooded by a sidecar that is away. */
+  #settle(count: number, answer: number | string): void {
+    if (answer === 200 || answer === 202) {
+      this.#delivered += count;
+      this.#isFailing = false;
+      return;
+    }
+    this.#dropped += count;
+    const isRefusal = typeof answer === 'number' && answer < 500;
+    const isKnown = isRefusal ? this.#refusals.has(answer) : this.#isFailing;
+    if (isRefusal) this.#refusals.add(answer);
+    else this.#isFailing = true;
+    const reason = typeof answer === 'number' ? `status ${answer}` : answer;
+    if (!isKnown && !this.#closing.signal.aborted)
+      this.#options.logger.warn('events do not arrive', { url: this.#endpoint.origin, reason });
   }
 }

@@ -42,6 +42,8 @@ function aReporter(spec: Partial<ManifestSpec> = {}, options: Partial<ReporterOp
     },
     env: { KEY: 'sk-secret', OPENAI_BASE_URL: baseUrl },
     push: false,
+    // No test reports to a sidecar that happens to run on this machine.
+    sidecarUrl: 'http://127.0.0.1:9',
     ...options,
   });
   reporters.push(reporter);

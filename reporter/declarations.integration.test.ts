@@ -66,6 +66,8 @@ describe('the declarations of the published package', () => {
     `  const told: boolean = behavior.guardrail('pii-detector', { blocked: false, score: 0.1 });`,
     `  try { await reporter.checkPolicy({ guardrailsInvoked: ['pii-detector'], userConfirmed: told }); }`,
     `  catch (error) { if (error instanceof PolicyDeniedError) return Response.json(error.violations); throw error; }`,
+    `  const counted: boolean = behavior.model('gpt', 1, 2) && reporter.recordUsage('gpt', 1, 2); void counted;`,
+    `  reporter.events.send(null, [{ type: 'model', modelId: 'gpt', promptTokens: 1, completionTokens: 2 }]);`,
     `  reporter.events.send('r-1', [{ type: 'tool', name: 'search', success: true }]);`,
     `  const dropped: number = reporter.events.counts().dropped;`,
     `  return new Response(String(dropped), { headers: behavior.headers() });`,

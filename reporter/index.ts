@@ -1,11 +1,6 @@
 /** The package's reporter: what an agent's author imports from `agent-compliance/reporter`. */
-export {
-  createReporter,
-  type Reporter,
-  type ReporterOptions,
-  type RequestWithId,
-  type ToolRegistry,
-} from './reporter.ts';
+export { createReporter, type Reporter, type ReporterOptions, type ToolRegistry } from './reporter.ts';
+export type { RequestWithId } from './current-request.ts';
 export { PolicyDeniedError, PolicyUnavailableError, type PolicyCheck } from './policy-check.ts';
 export type { PolicyFacts } from './policy-facts.ts';
 export type { GuardrailDetails, HeadWriter, RequestBehavior, ToolDetails } from './request-behavior.ts';

@@ -25,6 +25,7 @@ function aBehavior(response: HeadWriter | null = null): RequestBehavior {
   return createRequestBehavior({
     response,
     sendEvent: (event) => events.push(event) > 0,
+    countUsage: () => true,
     onLost: ({ name, reason }) => {
       throw new Error(`${name}: ${reason}`);
     },

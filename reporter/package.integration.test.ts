@@ -62,7 +62,7 @@ test.each([
       3,
       'pii-detector',
       ['pii_detector_not_invoked'],
-      { delivered: 0, dropped: 1, queued: 0 },
+      { delivered: 0, dropped: 2, queued: 0 },
     ],
     '',
   ]);

@@ -31,7 +31,14 @@ const MANIFEST = plainManifest('3d-corner-shop', REASONS);
     debug: () => undefined,
   };
   const aReporter = (env: Record<string, string>, failClosed = false, manifest = MANIFEST): Reporter =>
-    createReporter({ manifest, env, push: false, logger, policy: { failClosed } });
+    createReporter({
+      manifest,
+      env,
+      push: false,
+      logger,
+      policy: { failClosed },
+      sidecarUrl: 'http://127.0.0.1:9',
+    });
   const verdict = async (reporter: Reporter, facts: PolicyFacts): Promise<readonly string[]> => {
     try {
       await reporter.checkPolicy(facts);
@@ -79,6 +86,8 @@ const MANIFEST = plainManifest('3d-corner-shop', REASONS);
     expect(await verdict(reporter, { guardrailsInvoked })).toEqual([]);
     reporter.recordUsage('gpt', 1, 0);
     expect(await verdict(reporter, { guardrailsInvoked })).toEqual(['daily_token_limit_exceeded']);
+    // Without a sidecar they are dropped, with a warning.
+    await reporter.events.flush(60_000);
   });
 
   test('an agent whose rules the engine does not have passes, with failClosed not', async () => {

@@ -45,7 +45,8 @@ function aManifest(spec: Partial<ManifestSpec> = {}): Manifest {
 }
 
 function aReporter(options: Partial<ReporterOptions> = {}): Reporter {
-  const reporter = createReporter({ manifest: aManifest(), env: {}, logger, ...options });
+  const sidecarUrl = 'http://127.0.0.1:9';
+  const reporter = createReporter({ manifest: aManifest(), env: {}, logger, sidecarUrl, ...options });
   closing.push(() => reporter.stop());
   return reporter;
 }
@@ -138,6 +139,16 @@ describe('recordUsage', () => {
       ['usage is not counted', { reason: 'modelId must be a non-empty string' }],
     ]);
   });
+
+  test('faster than a sidecar takes it counts on, and says once that the sidecar does not know all', async () => {
+    const hung = await serve(() => undefined);
+    const reporter = aReporter({ sidecarUrl: `http://127.0.0.1:${hung}` });
+    const results = Array.from({ length: 1_010 }, () => reporter.recordUsage('gpt', 1, 0));
+    expect([results.every(Boolean), reporter.getUsage().totalTokens]).toEqual([true, 1_010]);
+    expect(reporter.events.counts()).toEqual({ delivered: 0, dropped: 10, queued: 1_000 });
+    expect(log).toEqual([['usage does not reach the sidecar', { reason: 'too many events wait' }]]);
+    await reporter.events.close(0);
+  });
 });
 
 describe('wrong options', () => {
@@ -216,8 +227,9 @@ describe('push mode', () => {
       passed += 1;
     }
   };
-  const aPushingReporter = (): Reporter =>
+  const aPushingReporter = (options: Partial<ReporterOptions> = {}): Reporter =>
     aReporter({
+      ...options,
       clock,
       manifest: aManifest({
         model: {
@@ -260,6 +272,26 @@ describe('push mode', () => {
       model: { provider: 'openai', id: 'gpt' },
     });
     expect(heartbeat?.gap.issues).toHaveLength(4);
+  });
+
+  test('reports usage by heartbeats alone, inside of a request too: a sidecar would count it once more', async () => {
+    let events = 0;
+    const sidecar = await serve((_request, response) => response.end(String((events += 1))));
+    const reporter = aPushingReporter({ sidecarUrl: `http://127.0.0.1:${sidecar}` });
+    const agent = await serve((request, response) => {
+      const recorded = [reporter.recordUsage('gpt', 60, 0), reporter.behavior(request).model('gpt', 40, 0)];
+      response.end(JSON.stringify(recorded));
+    });
+    const answer = await fetch(`http://127.0.0.1:${agent}`, { headers: { 'x-request-id': 'a' } });
+    expect([await answer.json(), reporter.recordUsage('gpt', 94, 0)]).toEqual([[true, true], true]);
+    reporter.start();
+    const [heartbeat] = await pushed(1);
+    expect(heartbeat).toMatchObject({
+      usage: { totalTokens: 194, totalCalls: 3 },
+      totals: { tokensToday: 194 },
+    });
+    await reporter.events.flush(60_000);
+    expect([events, reporter.events.counts()]).toEqual([0, { delivered: 0, dropped: 0, queued: 0 }]);
   });
 
   test('a window that did not arrive goes out again, and what came since waits for the next', async () => {

@@ -5,6 +5,7 @@ import { tokenPriceOf } from '../core/manifest/token-price.ts';
 import type { AgentUsageReport } from '../core/usage/usage.ts';
 import { builtinClock, type PushClock, type PushLogger } from '../push/clock.ts';
 import { createEventClient, type EventClient } from '../push/event-client.ts';
+import { currentRequestId, followRequests, requestIdOf, type RequestWithId } from './current-request.ts';
 import {
   createFastifyPlugin,
   createFetchHandler,
@@ -59,7 +60,11 @@ export interface Reporter {
   getReport(): Promise<HealthReport | null>;
   /** Token usage since the last shipped heartbeat, or since the reporter was made. */
   getUsage(): AgentUsageReport;
-  /** Counts one call of a model; false (and a warning) when a count is not a whole number from 0 to 1e9. Never throws. */
+  /**
+   * Counts one call of a model: for `/platform/usage`, and for the budgets of the sidecar as a `model` event of the request in
+   * whose async context it is called, else without a request. false (and a warning) when a count is not a whole number from 0
+   * to 1e9. Never throws.
+   */
   recordUsage(modelId: string, promptTokens: number, completionTokens: number): boolean;
   /** `node:http`: answers `/platform/health` and `/platform/usage` and says true; false for every other path. */
   readonly handle: (request: IncomingMessage, response: ServerResponse) => boolean;
@@ -80,15 +85,6 @@ export interface Reporter {
   readonly events: EventClient;
   /** To be awaited before each call of a model: rejects when the declared policy denies it. */
   readonly checkPolicy: PolicyCheck;
-}
-
-/** A request of `node:http` (or Express, or Fastify's), or one of fetch. */
-export interface RequestWithId {
-  headers: Readonly<Record<string, string | string[] | undefined>> | FetchHeaders;
-}
-
-interface FetchHeaders {
-  get(name: string): string | null;
 }
 
 /** A reporter for one agent, not yet started. Throws ManifestInputError, PushOptionsError or RangeError on wrong options. */
@@ -119,6 +115,7 @@ export function createReporter(options: ReporterOptions): Reporter {
     clock,
     logger,
   });
+  followRequests();
   if (settings !== null) pusher = createPusher({ settings, manifest, refresher, ledger, clock, logger });
   return assemble({
     refresher,
@@ -151,6 +148,14 @@ function assemble({ refresher, ledger, pusher, logger, events, checkPolicy }: Pa
     getUsage: () => ledger.report(),
   };
   const warnOnce = onceEach(logger);
+  const countUsage = (requestId: string | null, ...call: [string, number, number]): boolean => {
+    const recorded = ledger.record(...call);
+    if (!recorded.ok) warnOnce('usage is not counted', { reason: recorded.reason });
+    // With push the heartbeats report it: the budgets of a sidecar would count it once more.
+    else if (pusher === null && !events.send(requestId, [{ type: 'model', ...recorded.call }]))
+      warnOnce('usage does not reach the sidecar', { reason: 'too many events wait' });
+    return recorded.ok;
+  };
   return {
     ...source,
     events,
@@ -163,11 +168,7 @@ function assemble({ refresher, ledger, pusher, logger, events, checkPolicy }: Pa
       refresher.stop();
       await Promise.all([pusher?.stop(), events.flush()]);
     },
-    recordUsage: (modelId, promptTokens, completionTokens) => {
-      const reason = ledger.record(modelId, promptTokens, completionTokens);
-      if (reason !== null) warnOnce('usage is not counted', { reason });
-      return reason === null;
-    },
+    recordUsage: (...call) => countUsage(currentRequestId(), ...call),
     handle: createNodeHandler(source),
     healthHandler: createHealthHandler(source),
     usageHandler: createUsageHandler(source),
@@ -177,21 +178,13 @@ function assemble({ refresher, ledger, pusher, logger, events, checkPolicy }: Pa
       const requestId = requestIdOf(request);
       return createRequestBehavior({
         response: response ?? null,
-        sendEvent: (event) => requestId !== '' && events.send(requestId, [event]),
+        sendEvent: (event) => requestId !== null && events.send(requestId, [event]),
+        countUsage: (...call) => countUsage(requestId, ...call),
         onLost: ({ name, reason }) => warnOnce('behavior is not reported', { reason }, { name }),
       });
     },
   };
 }
-
-/** '': the request did not come through a sidecar. */
-function requestIdOf({ headers }: RequestWithId): string {
-  const id = isFetchHeaders(headers) ? headers.get('x-request-id') : headers['x-request-id'];
-  return typeof id === 'string' ? id : '';
-}
-
-const isFetchHeaders = (headers: RequestWithId['headers']): headers is FetchHeaders =>
-  typeof headers.get === 'function';
 
 /** A mistake in the agent's code is made with every request; each kind is said once. */
 function onceEach(logger: PushLogger): (message: string, kind: { reason: string }, more?: object) => void {

@@ -17,6 +17,7 @@ function aBehavior(response: HeadWriter | null = null): RequestBehavior {
       if (hasChannel) events.push(event);
       return hasChannel;
     },
+    countUsage: () => true,
     onLost: (what) => void lost.push(what),
   });
 }

@@ -34,6 +34,11 @@ export interface ToolDetails {
 export interface RequestBehavior {
   guardrail(type: string, details?: GuardrailDetails): boolean;
   tool(name: string, details?: ToolDetails): boolean;
+  /**
+   * One call of a model that the request made, counted as `recordUsage` counts it: false when a count is not a whole number
+   * from 0 to 1e9. For code that the async context of the request does not reach.
+   */
+  model(modelId: string, promptTokens: number, completionTokens: number): boolean;
   /** The user's word on a destructive tool; known in time or never, since there is no event for it. */
   confirmed(value?: boolean): boolean;
   /**
@@ -47,6 +52,8 @@ export interface RequestBehaviorOptions {
   response: HeadWriter | null;
   /** false: the event is dropped. Never throws. */
   sendEvent: (event: BehavioralEvent) => boolean;
+  /** false: a count is not valid. Never throws. */
+  countUsage: RequestBehavior['model'];
   /** Something reaches nobody, and why; the name as JSON. */
   onLost: (what: { name: string; reason: string }) => void;
 }
@@ -60,6 +67,7 @@ export function createRequestBehavior(options: RequestBehaviorOptions): RequestB
   return {
     guardrail: (type, details) => behavior.guardrail(type, details ?? {}),
     tool: (name, details) => behavior.tool(name, details ?? {}),
+    model: options.countUsage,
     confirmed: (value) => behavior.confirmed(value ?? true),
     headers: () => behavior.taken(),
   };

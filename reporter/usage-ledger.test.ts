@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { ManualClock } from '../testing/manual-clock.ts';
 import fc from '../testing/properties.ts';
-import { createUsageLedger, type UsageLedger } from './usage-ledger.ts';
+import { createUsageLedger, type Recorded, type UsageLedger } from './usage-ledger.ts';
 
 let clock: ManualClock;
 let ledger: UsageLedger;
@@ -51,13 +51,16 @@ describe('the usage ledger', () => {
     ['no model', [' ', 1, 1], 'modelId must be a non-empty string'],
     ['a model that is no text', [null, 1, 1], 'modelId must be a non-empty string'],
   ])('does not count %s, says why, and throws nothing', (_name, call, reason) => {
-    const record = ledger.record.bind(ledger) as unknown as (...call: unknown[]) => string | null;
-    expect(record(...call)).toBe(reason);
+    const record = ledger.record.bind(ledger) as unknown as (...call: unknown[]) => Recorded;
+    expect(record(...call)).toEqual({ ok: false, reason });
     expect(ledger.report()).toMatchObject({ models: [], totalTokens: 0, totalCalls: 0 });
   });
 
   test('counts a billion tokens in one call, and cuts a long model id', () => {
-    expect([ledger.record('m', 1e9, 1e9), ledger.record('é'.repeat(300), 0, 0)]).toEqual([null, null]);
+    expect([ledger.record('m', 1e9, 1e9), ledger.record('é'.repeat(300), 0, 0)]).toEqual([
+      { ok: true, call: { modelId: 'm', promptTokens: 1e9, completionTokens: 1e9 } },
+      { ok: true, call: { modelId: 'é'.repeat(200), promptTokens: 0, completionTokens: 0 } },
+    ]);
     expect(ledger.report().models).toEqual([model('m', 1e9, 1e9, 1), model('é'.repeat(200), 0, 0, 1)]);
   });
 

@@ -1,5 +1,5 @@
 import { addToDay, emptyDay, totalsToday, type TokenPrice } from '../core/usage/day-totals.ts';
-import { MAX_TOKENS } from '../core/usage/usage-from-json.ts';
+import { MAX_TOKENS } from '../core/usage/token-counts.ts';
 import type { AgentUsageReport, UsageTotals, UsageWindow } from '../core/usage/usage.ts';
 import { cut } from '../core/untrusted/fields.ts';
 import { addCalls, emptyWindow, subtractWindow } from '../core/usage/usage-window.ts';
@@ -9,8 +9,8 @@ import { addCalls, emptyWindow, subtractWindow } from '../core/usage/usage-windo
  * same heartbeat ships the same counts, and a heartbeat that never arrived loses none.
  */
 export interface UsageLedger {
-  /** null: counted; else why not, and nothing of the call is. Never throws. */
-  record(modelId: string, promptTokens: number, completionTokens: number): string | null;
+  /** The call as it is counted, or why nothing of it is. Never throws. */
+  record(modelId: string, promptTokens: number, completionTokens: number): Recorded;
   /** What has not been shipped yet. */
   report(): AgentUsageReport;
   /** The window for one heartbeat; the same for the same id. */
@@ -21,6 +21,10 @@ export interface UsageLedger {
   totals(): UsageTotals;
 }
 
+export type Recorded =
+  | { ok: true; call: { modelId: string; promptTokens: number; completionTokens: number } }
+  | { ok: false; reason: string };
+
 const MAX_MODEL_ID = 200;
 
 export function createUsageLedger(now: () => Date, price?: TokenPrice): UsageLedger {
@@ -29,13 +33,13 @@ export function createUsageLedger(now: () => Date, price?: TokenPrice): UsageLed
   let taken: { heartbeatId: string; window: UsageWindow; at: Date } | null = null;
   return {
     record: (modelId, promptTokens, completionTokens) => {
-      const wrong = problemOf({ modelId, promptTokens, completionTokens });
-      if (wrong !== null) return wrong;
-      const totalTokens = promptTokens + completionTokens;
-      const calls = [{ modelId: cut(modelId, MAX_MODEL_ID), promptTokens, completionTokens, totalTokens }];
+      const reason = problemOf({ modelId, promptTokens, completionTokens });
+      if (reason !== null) return { ok: false, reason };
+      const call = { modelId: cut(modelId, MAX_MODEL_ID), promptTokens, completionTokens };
+      const calls = [{ ...call, totalTokens: promptTokens + completionTokens }];
       unshipped = addCalls(unshipped, calls);
       day = addToDay(day, calls, now());
-      return null;
+      return { ok: true, call };
     },
     report: () => ({ source: 'agent-sdk', ...unshipped }),
     take: (heartbeatId) => {

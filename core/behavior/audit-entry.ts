@@ -66,7 +66,8 @@ export type BehavioralEvent =
 
 /** `POST /events`. */
 export interface EventBatch {
-  requestId: string;
+  /** null: of no request; then each event is a `model` event. */
+  requestId: string | null;
   agentName?: string;
   events: BehavioralEvent[];
 }

@@ -123,9 +123,20 @@ describe('an event batch', () => {
     });
   });
 
+  test.each([['null'], ['absent']])('of model events may have a request id that is %s', (requestId) => {
+    const events = [EVENTS[4], EVENTS[4]];
+    const sent = requestId === 'null' ? { requestId: null, events } : { events };
+    expect(parseEventBatch(sent)).toEqual({ ok: true, value: { requestId: null, events } });
+  });
+
   test.each<[string, unknown, string[]]>([
     ['no object', [], [': must be an object']],
-    ['nothing in it', {}, ['requestId: must be a string', 'events: must be a list']],
+    ['nothing in it', {}, ['events: must be a list']],
+    [
+      'behavior without a request',
+      { requestId: null, events: [EVENTS[4], EVENTS[0], EVENTS[2], EVENTS[4], EVENTS[6]] },
+      [1, 2, 4].map((index) => `events[${index}].type: must be model where requestId is absent`),
+    ],
     ['an empty id', { requestId: ' ', events: [] }, ['requestId: must not be empty']],
     [
       'an id that no request can have',

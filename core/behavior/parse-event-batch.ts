@@ -5,6 +5,7 @@ import {
   INVALID,
   isRecord,
   list,
+  nullable,
   number,
   object,
   own,
@@ -13,7 +14,7 @@ import {
   type Field,
   type Parsed,
 } from '../untrusted/fields.ts';
-import { MAX_TOKENS } from '../usage/usage-from-json.ts';
+import { MAX_TOKENS } from '../usage/token-counts.ts';
 import type { BehavioralEvent, EventBatch } from './audit-entry.ts';
 
 /** Bounds of `POST /events`: bytes of the body, and events in it. */
@@ -43,12 +44,22 @@ const event: Field<BehavioralEvent> = (value, path, errors) => {
 };
 
 const batch: Field<EventBatch> = object(
-  { requestId: text({ max: 128 }), events: list(event, { max: EVENT_BATCH_LIMITS.events }) },
+  { requestId: nullable(text({ max: 128 })), events: list(event, { max: EVENT_BATCH_LIMITS.events }) },
   // Recorded, not checked: an empty name must not make a batch invalid.
   { agentName: text({ max: 500, cut: true }) },
 );
 
+/** Only token counts mean something without a request: everything else is about one. */
+const batchOrUsage: Field<EventBatch> = (value, path, errors) => {
+  const read = batch(value, path, errors);
+  if (read === INVALID || read.requestId !== null) return read;
+  const problems = errors.length;
+  for (const [index, { type }] of read.events.entries())
+    if (type !== 'model') fail(errors, `events[${index}].type`, 'must be model where requestId is absent');
+  return errors.length > problems ? INVALID : read;
+};
+
 /** Reads the body of `POST /events`; an invalid one is refused whole, with every reason. */
 export function parseEventBatch(value: unknown): Parsed<EventBatch> {
-  return parseWith(batch, value);
+  return parseWith(batchOrUsage, value);
 }

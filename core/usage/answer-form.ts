@@ -1,20 +1,30 @@
-import { createSseData } from './sse-data.ts';
-import { createStreamUsage } from './stream-usage.ts';
-import { usageFromJson } from './usage-from-json.ts';
-import type { RequestUsage } from './usage.ts';
+import { isRecord } from '../untrusted/fields.ts';
+import { createLines, createSseData } from './sse-data.ts';
+import { createUsageCollector } from './answer-usage.ts';
+import type { ReadUsage } from './usage.ts';
 
-/** How a body states usage: one JSON document, or server-sent events. */
-export type AnswerForm = 'json' | 'stream';
+/** How a body states usage: one JSON document, server-sent events, or lines of JSON. */
+export type AnswerForm = 'json' | 'stream' | 'lines';
 
-/** Bytes of a body that are read at most; of a stream, bytes of one event. */
+/** Bytes of a body that are read at most; of a stream, bytes of one event or line. */
 export const MAX_READ_BYTES = 1024 * 1024;
 
 /** The form that a content type names; null: another one, or none. */
 export function formOfType(contentType: string | undefined): AnswerForm | null {
   const type = mediaType(contentType);
   if (type === 'text/event-stream') return 'stream';
+  if (LINES.has(type)) return 'lines';
   return type === 'application/json' || type.endsWith('+json') ? 'json' : null;
 }
+
+/** Ollama and servers of JSON lines. */
+const LINES: ReadonlySet<string> = new Set([
+  'application/x-ndjson',
+  'application/ndjson',
+  'application/jsonl',
+  'application/x-jsonlines',
+  'application/stream+json',
+]);
 
 /** Whether a body of this type may hold text in a form of its own, so that decoding it is worth the time. */
 export function mayHoldAnyForm(contentType: string | undefined): boolean {
@@ -31,6 +41,8 @@ export const START_BYTES = 64;
 const STARTS: readonly [AnswerForm, RegExp][] = [
   ['json', /^\s*\{/],
   ['stream', /^\s*(?:data|event|id|retry)?:/],
+  // AI SDK 4 and Mastra: each line has the code of its kind in front.
+  ['lines', /^[a-z\d]{1,2}:["[{]/],
 ];
 
 /** The form that the first bytes show, for any content type; null: neither. */
@@ -43,9 +55,12 @@ export function formOfStart(start: Uint8Array): AnswerForm | null {
 const WHOLE_TEXT = new TextDecoder();
 
 /** Usage of a whole JSON body; `broken`: it is not JSON. */
-export function usageOfJson(body: Uint8Array): RequestUsage | 'broken' | null {
+export function usageOfJson(body: Uint8Array): ReadUsage | 'broken' | null {
   const parsed = parseJson(WHOLE_TEXT.decode(body));
-  return parsed.ok ? usageFromJson(parsed.value) : 'broken';
+  if (!parsed.ok) return 'broken';
+  const usage = createUsageCollector();
+  usage.add(parsed.value);
+  return usage.result();
 }
 
 export interface StreamText {
@@ -53,18 +68,23 @@ export interface StreamText {
   /** UTF-16 units of the unfinished event. */
   heldLength(): number;
   /** So far; null: no model's answer was seen. */
-  result(): RequestUsage | null;
-  end(): RequestUsage | null;
+  result(): ReadUsage | null;
+  end(): ReadUsage | null;
 }
 
-/** Reads a stream's events as its bytes come. */
-export function createStreamText(): StreamText {
+/** Reads a stream's events or lines as its bytes come. */
+export function createStreamText(form: 'stream' | 'lines'): StreamText {
   const decoder = new TextDecoder();
-  const usage = createStreamUsage();
-  const events = createSseData((data) => {
-    const parsed = data === '[DONE]' ? null : parseJson(data);
-    if (parsed?.ok) usage.event(parsed.value);
-  }, MAX_READ_BYTES / 2);
+  const usage = createUsageCollector();
+  const take = (text: string, code?: string): void => {
+    const parsed = text === '[DONE]' ? null : parseJson(text);
+    if (parsed?.ok)
+      usage.add(code === STEP_CODE && isRecord(parsed.value) ? stepOf(parsed.value) : parsed.value);
+  };
+  const events =
+    form === 'stream'
+      ? createSseData((data) => take(data), MAX_READ_BYTES / 2)
+      : createLines((line) => take(...withoutCode(line)), MAX_READ_BYTES / 2);
   return {
     write: (chunk) => events.write(decoder.decode(chunk, { stream: true })),
     heldLength: () => events.heldLength(),
@@ -75,6 +95,16 @@ export function createStreamText(): StreamText {
       return usage.result();
     },
   };
+}
+
+/** Of AI SDK 4: the end of one step, which has the usage of that step. */
+const STEP_CODE = 'e';
+const stepOf = (end: Record<string, unknown>): unknown => ({ ...end, type: 'finish-step' });
+const CODE = /^([a-z\d]{1,2}):/;
+
+function withoutCode(line: string): [text: string, code?: string] {
+  const [prefix = '', code] = CODE.exec(line) ?? [];
+  return [line.slice(prefix.length), code ?? ''];
 }
 
 /** Members that models' answers have and that come first in them. */
@@ -90,7 +120,7 @@ export function startsLikeModelAnswer(form: AnswerForm, start: Uint8Array): bool
     const text = WHOLE_TEXT.decode(start);
     return SHAPES.some((shape) => shape.test(text));
   }
-  const stream = createStreamText();
+  const stream = createStreamText(form);
   stream.write(start);
   return stream.end() !== null;
 }

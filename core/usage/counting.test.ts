@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { anEntry } from '../../testing/audit-entry.ts';
 import fc from '../../testing/properties.ts';
 import type { AuditEntry, BehavioralEvent } from '../behavior/audit-entry.ts';
+import { applyEvents } from '../behavior/apply-events.ts';
 import { addToDay, emptyDay, totalsToday } from './day-totals.ts';
 import { callsOf, lateCallsOf } from './entry-usage.ts';
 import { parseUsageReport } from './parse-usage-report.ts';
@@ -26,7 +27,17 @@ const WIRE = call('gpt-4o', 3, 4);
 describe('the usage of one entry', () => {
   test.each<[string, Partial<AuditEntry>, ModelCall[]]>([
     ['comes from the wire', { usage: WIRE }, [WIRE]],
-    ['from the wire only, where there are events too', { usage: WIRE, events: [event('m', 9, 9)] }, [WIRE]],
+    ['from the wire, where events report less', { usage: WIRE, events: [event('m', 1, 1)] }, [WIRE]],
+    [
+      'from its events, where they report more',
+      { usage: WIRE, events: [event('m', 9, 9)] },
+      [call('m', 9, 9)],
+    ],
+    [
+      'from each call of the wire',
+      { usage: { ...WIRE, totalTokens: 14, calls: [WIRE, call('n', 3, 4)] } },
+      [WIRE, call('n', 3, 4)],
+    ],
     [
       'from its events where the wire says nothing',
       {
@@ -42,12 +53,29 @@ describe('the usage of one entry', () => {
   });
 
   const { outcome: _, ...inFlight } = anEntry();
-  test.each<[string, AuditEntry, ModelCall[]]>([
-    ['adds to a completed entry without wire usage', anEntry(), [call('m', 1, 2)]],
-    ['adds nothing where the wire has spoken', anEntry({ usage: WIRE }), []],
-    ['adds nothing to an entry in flight, which is counted when it ends', inFlight, []],
-  ])('an event that comes late %s', (_name, entry, expected) => {
-    expect(lateCallsOf(entry, [event('m', 1, 2)])).toEqual(expected);
+  test.each<[string, AuditEntry, BehavioralEvent[], ModelCall[]]>([
+    [
+      'adds to a completed entry without usage in its answer',
+      anEntry(),
+      [event('m', 1, 2)],
+      [call('m', 1, 2)],
+    ],
+    [
+      'adds to those that came before',
+      anEntry({ events: [event('m', 1, 2)] }),
+      [event('n', 3, 4)],
+      [call('n', 3, 4)],
+    ],
+    ['adds nothing where the answer states more', anEntry({ usage: WIRE }), [event('m', 1, 2)], []],
+    [
+      'adds what it reports beyond the answer',
+      anEntry({ usage: WIRE }),
+      [event('m', 9, 5)],
+      [call('m', 6, 1)],
+    ],
+    ['adds nothing to an entry in flight, which is counted when it ends', inFlight, [event('m', 1, 2)], []],
+  ])('an event that comes late %s', (_name, entry, events, expected) => {
+    expect(lateCallsOf(entry, applyEvents(entry, events))).toEqual(expected);
   });
 });
 
@@ -59,7 +87,7 @@ test('the ring report sums by model and counts what is not known apart', () => {
     anEntry({ usage: { unavailable: 'gzip' } }),
     anEntry(),
   ];
-  expect(ringUsageReport(entries)).toEqual({
+  const report = {
     source: 'audit-ring',
     models: [
       { modelId: 'gpt-4o', totalTokens: 27, callCount: 2 },
@@ -69,7 +97,10 @@ test('the ring report sums by model and counts what is not known apart', () => {
     totalCalls: 4,
     sampleSize: 3,
     callsWithoutUsage: 1,
-  });
+  };
+  expect(ringUsageReport(entries, { totalTokens: 0, totalCalls: 0 })).toEqual(report);
+  const withoutRequest = { totalTokens: 0, totalCalls: 2 };
+  expect(ringUsageReport(entries, withoutRequest)).toEqual({ ...report, withoutRequest });
 });
 
 describe('the usage window', () => {

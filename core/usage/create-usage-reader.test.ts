@@ -4,6 +4,7 @@ import fc from '../../testing/properties.ts';
 import { brotliCompressSync, constants, gzipSync, zstdCompressSync } from 'node:zlib';
 import { decodeBody } from '../../sidecar/usage/decode-body.ts';
 import { MAX_READ_BYTES } from './answer-form.ts';
+import { requestUsageOf } from './answer-usage.ts';
 import { createUsageReader, type AnswerHead } from './create-usage-reader.ts';
 import type { RequestUsage } from './usage.ts';
 
@@ -26,7 +27,8 @@ function read(head: AnswerHead, body: string | Uint8Array, pieceLength = 7): Req
   const reader = createUsageReader(head, decodeBody);
   const bytes = Buffer.from(body);
   for (let at = 0; at < bytes.length; at += pieceLength) reader.write(bytes.subarray(at, at + pieceLength));
-  return reader.end();
+  const usage = reader.end();
+  return usage === null ? null : requestUsageOf(usage);
 }
 
 const COMPLETION = JSON.stringify({
@@ -69,7 +71,7 @@ describe('a JSON answer', () => {
     [
       'without a type and without usage',
       { contentType: undefined, path: '/ask' },
-      '{"choices":[]}',
+      '{"choices":[{"text":""}]}',
       { unavailable: 'the answer has no usage' },
     ],
     ['that is really HTML', { contentType: 'text/html' }, `<p>${COMPLETION}`, null],
@@ -78,7 +80,7 @@ describe('a JSON answer', () => {
     ['that is cut short elsewhere', { path: '/orders' }, COMPLETION.slice(0, -4), null],
     ['that has no body, as to HEAD', {}, '', null],
     ['of something else', { path: '/orders' }, '{"id":1}', null],
-    ['without usage', {}, '{"choices":[]}', { unavailable: 'the answer has no usage' }],
+    ['without usage', {}, '{"choices":[{"text":""}]}', { unavailable: 'the answer has no usage' }],
     [
       'said to be gzipped',
       { contentEncoding: 'gzip' },
@@ -200,7 +202,7 @@ describe.each<[string, (body: string) => Uint8Array]>([
     const bytes = compress(chunk({}) + chunk({ choices: [{ delta: { content: noise(500_000) } }] }) + STREAM);
     const head = { ...STREAM_HEAD, contentEncoding };
     expect(read(head, bytes.subarray(0, Math.ceil(bytes.length / 2)), 65_536)).toEqual({
-      unavailable: 'the stream ended without usage',
+      unavailable: 'the answer has no usage',
     });
   });
 });
@@ -244,18 +246,18 @@ describe('a stream', () => {
       'data: {"type":"response.created","response":{"model":"gpt-4o","usage":null}}\n\ndata: {"type":"response.completed","response":{"model":"gpt-4o","usage":{"input_tokens":9,"output_tokens":12,"total_tokens":21}}}\n\n',
       COUNTED,
     ],
-    ['without usage', chunk({}), { unavailable: 'the stream ended without usage' }],
+    ['without usage', chunk({}), { unavailable: 'the answer has no usage' }],
     [
       'with a negative count beside a good one',
       chunk({ usage: { prompt_tokens: 3, completion_tokens: -4 } }),
-      { unavailable: 'the stream has a usage that cannot be read' },
+      { unavailable: 'the answer has a usage that cannot be read' },
     ],
     [
       'with an absurd total',
       chunk({ usage: { prompt_tokens: 3, completion_tokens: 4, total_tokens: 1e12 } }),
-      { unavailable: 'the stream has a usage that cannot be read' },
+      { unavailable: 'the answer has a usage that cannot be read' },
     ],
-    ['cut before its usage', STREAM.slice(0, 200), { unavailable: 'the stream ended without usage' }],
+    ['cut before its usage', STREAM.slice(0, 200), { unavailable: 'the answer has no usage' }],
     ['of other events', 'data: {"price":3}\n\ndata: tick\n\n', null],
     ['with one event of 2 MiB', `data: ${'x'.repeat(2 * MAX_READ_BYTES)}\n\n${STREAM}`, COUNTED],
     [
@@ -273,7 +275,7 @@ describe('a stream', () => {
     const noise = Buffer.from(chunk({ choices: [{ delta: { content: 'x'.repeat(8000) } }] }).repeat(8));
     for (let sent = 0; sent < 4 * MAX_READ_BYTES; sent += noise.length) reader.write(noise);
     reader.write(Buffer.from(STREAM));
-    expect(reader.end()).toEqual(COUNTED);
+    expect(requestUsageOf(reader.end()!)).toEqual(COUNTED);
   });
 });
 

@@ -9,7 +9,7 @@ import {
   usageOfJson,
   type AnswerForm,
 } from './answer-form.ts';
-import type { RequestUsage } from './usage.ts';
+import type { ReadUsage } from './usage.ts';
 
 /** The head of an answer that passes, as far as usage needs it. */
 export interface AnswerHead {
@@ -44,7 +44,7 @@ export interface UsageReader {
   /** Keeps nothing any more: there is no memory for it. */
   giveUp(): void;
   /** After the last byte, or after the exchange was cut. null: this was no model's answer. */
-  end(): RequestUsage | null;
+  end(): ReadUsage | null;
 }
 
 /** @param decode reads compressed answers; this module has no codec of its own */
@@ -60,14 +60,14 @@ function readerOf(head: AnswerHead, decode: Decode): UsageReader {
   const modelPath = isModelPath(head);
   const encoding = head.contentEncoding?.trim().toLowerCase() ?? '';
   if (encoding === '' || encoding === 'identity') {
-    if (form === 'stream') return streamReader();
+    if (form === 'stream' || form === 'lines') return streamReader(form);
     return form === 'json' ? keptReader({ form, modelPath }) : unnamedReader(modelPath);
   }
   if (form === null && !modelPath && !mayHoldAnyForm(head.contentType)) return decided(null);
   const coding = CODINGS.get(encoding);
   if (coding !== undefined) return keptReader({ form, modelPath, coding: { name: coding, decode } });
   const isCall = form !== null && modelPath;
-  return decided(isCall ? { unavailable: `content-encoding ${encoding.slice(0, 50)}` } : null);
+  return decided(isCall ? unreadable(`content-encoding ${encoding.slice(0, 50)}`) : null);
 }
 
 const CODINGS: ReadonlyMap<string, Coding> = new Map([
@@ -77,7 +77,12 @@ const CODINGS: ReadonlyMap<string, Coding> = new Map([
   ['zstd', 'zstd'],
 ]);
 
-function decided(result: RequestUsage | null): UsageReader {
+/** An answer of a model whose usage is not known. */
+function unreadable(reason: string): ReadUsage {
+  return { calls: [], unknown: [null], reason };
+}
+
+function decided(result: ReadUsage | null): UsageReader {
   return {
     wantsBody: false,
     keptBytes: 0,
@@ -98,7 +103,7 @@ function onChatPath(reader: UsageReader): UsageReader {
     },
     write: (chunk) => reader.write(chunk),
     giveUp: () => reader.giveUp(),
-    end: () => reader.end() ?? { unavailable: 'an answer on the declared chat path without readable usage' },
+    end: () => reader.end() ?? unreadable('an answer on the declared chat path without readable usage'),
   };
 }
 
@@ -109,8 +114,8 @@ function isModelPath(head: AnswerHead): boolean {
   return MODEL_PATH.test(path) || (head.chatPath !== undefined && path === head.chatPath);
 }
 
-const NO_MEMORY: RequestUsage = { unavailable: 'the sidecar had no memory to read the body' };
-const TOO_LARGE: RequestUsage = { unavailable: 'the body is over 1 MiB' };
+const NO_MEMORY = unreadable('the sidecar had no memory to read the body');
+const TOO_LARGE = unreadable('the body is over 1 MiB');
 /** Bytes of a body that is too large; they show whether it is a model's answer. */
 const KEPT_OF_TOO_LARGE = 4096;
 /** Of a compressed one so many are decoded until that is there. A block of zstd has up to 128 KiB. */
@@ -164,29 +169,30 @@ function keptReader(about: KeptBody): UsageReader {
   };
 }
 
-function usageOfBody(body: Uint8Array, about: KeptBody): RequestUsage | null {
+function usageOfBody(body: Uint8Array, about: KeptBody): ReadUsage | null {
   const { coding, modelPath } = about;
   const decoded = coding === undefined ? body : coding.decode(coding.name, body, MAX_READ_BYTES);
   if (decoded === 'too-large') return usageOfTooLarge(body, about);
   if (decoded === null)
-    return modelPath ? { unavailable: `content-encoding ${coding?.name} cannot be decoded` } : null;
+    return modelPath ? unreadable(`content-encoding ${coding?.name} cannot be decoded`) : null;
   const form = about.form ?? formOfStart(decoded);
   if (form === null) return null;
-  if (form === 'stream') {
-    const stream = createStreamText();
-    stream.write(decoded);
-    return stream.end();
-  }
-  const usage = usageOfJson(decoded);
+  const usage = form === 'json' ? usageOfJson(decoded) : usageOfStream(form, decoded);
   if (usage !== 'broken') return usage;
-  return modelPath ? { unavailable: 'the body is not whole JSON' } : null;
+  // Lines of JSON begin like one document.
+  const ofLines = usageOfStream('lines', decoded);
+  if (ofLines !== null) return ofLines;
+  return modelPath ? unreadable('the body is not whole JSON') : null;
+}
+
+function usageOfStream(form: 'stream' | 'lines', body: Uint8Array): ReadUsage | null {
+  const stream = createStreamText(form);
+  stream.write(body);
+  return stream.end();
 }
 
 /** A model's answer that cannot be read is a call without usage; another large body is none. */
-function usageOfTooLarge(
-  kept: Uint8Array,
-  { form: named, modelPath, coding }: KeptBody,
-): RequestUsage | null {
+function usageOfTooLarge(kept: Uint8Array, { form: named, modelPath, coding }: KeptBody): ReadUsage | null {
   const start = coding === undefined ? kept : decodedStart(kept, coding);
   const form = named ?? formOfStart(start);
   if (form === null) return null;
@@ -219,7 +225,7 @@ function unnamedReader(modelPath: boolean): UsageReader {
   const decide = (): UsageReader => {
     const form = formOfStart(start);
     if (form === null) return decided(null);
-    const found = form === 'stream' ? streamReader() : keptReader({ form, modelPath });
+    const found = form === 'json' ? keptReader({ form, modelPath }) : streamReader(form);
     found.write(start);
     return found;
   };
@@ -253,8 +259,8 @@ function joined(first: Uint8Array, second: Uint8Array): Uint8Array {
   return both;
 }
 
-function streamReader(): UsageReader {
-  const stream = createStreamText();
+function streamReader(form: 'stream' | 'lines'): UsageReader {
+  const stream = createStreamText(form);
   let hasGivenUp = false;
   return {
     get wantsBody() {

@@ -1,24 +1,52 @@
 import type { AuditEntry, BehavioralEvent } from '../behavior/audit-entry.ts';
+import { totalOf } from './answer-usage.ts';
 import type { ModelCall } from './usage.ts';
 
-/** The model calls of one entry: what the wire said, else its `model` events, never both. */
-export function callsOf(entry: AuditEntry): ModelCall[] {
-  return entry.usage !== undefined && !('unavailable' in entry.usage)
-    ? [entry.usage]
-    : callsIn(entry.events ?? []);
+/** Usage of an entry is from its answer or from its `model` events, whichever is larger: never a sum of both. */
+export function callsOf(entry: AuditEntry): readonly ModelCall[] {
+  const { calls } = sourceOf(entry);
+  return calls;
+}
+
+/** Calls of an entry whose usage is not known. */
+export function callsWithoutUsageOf(entry: AuditEntry): number {
+  const { usage } = entry;
+  if (usage === undefined) return 0;
+  const { calls, isReported } = sourceOf(entry);
+  if ('unavailable' in usage) return calls.length === 0 ? 1 : 0;
+  // Events that report more than the answer states have what the answer does not.
+  return isReported ? 0 : (usage.callsWithoutUsage ?? 0);
 }
 
 /**
- * The calls that events add to the totals when they arrive. None while the request is in flight (its completion counts
- * the entry whole) and none when the wire has spoken.
+ * What events add to the totals when they arrive. Nothing while the request is in flight: its completion counts the entry
+ * whole. Where events report more than the answer states, the difference counts for the model of the last event.
  */
-export function lateCallsOf(entry: AuditEntry, events: readonly BehavioralEvent[]): ModelCall[] {
-  const inFlight = entry.outcome === undefined;
-  const fromWire = entry.usage !== undefined && !('unavailable' in entry.usage);
-  return inFlight || fromWire ? [] : callsIn(events);
+export function lateCallsOf(before: AuditEntry, after: AuditEntry): readonly ModelCall[] {
+  if (before.outcome === undefined) return [];
+  const [counted, now] = [sourceOf(before), sourceOf(after)];
+  if (!now.isReported) return [];
+  if (counted.isReported || counted.calls.length === 0) return now.calls.slice(counted.calls.length);
+  const [known, reported] = [totalOf(counted.calls), totalOf(now.calls)];
+  const totalTokens = reported.totalTokens - known.totalTokens;
+  const promptTokens = Math.min(totalTokens, Math.max(0, reported.promptTokens - known.promptTokens));
+  const { modelId } = now.calls.at(-1) ?? reported;
+  return [{ modelId, promptTokens, completionTokens: totalTokens - promptTokens, totalTokens }];
 }
 
-function callsIn(events: readonly BehavioralEvent[]): ModelCall[] {
+function sourceOf(entry: AuditEntry): { calls: readonly ModelCall[]; isReported: boolean } {
+  const [read, reported] = [callsRead(entry), callsIn(entry.events ?? [])];
+  const isReported = totalOf(reported).totalTokens > totalOf(read).totalTokens;
+  return { calls: isReported ? reported : read, isReported };
+}
+
+function callsRead({ usage }: AuditEntry): readonly ModelCall[] {
+  if (usage === undefined || 'unavailable' in usage) return [];
+  return usage.calls ?? [usage];
+}
+
+/** The calls that `model` events report. */
+export function callsIn(events: readonly BehavioralEvent[]): ModelCall[] {
   return events
     .filter((event) => event.type === 'model')
     .map(({ modelId, promptTokens, completionTokens }) => ({

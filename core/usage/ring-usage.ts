@@ -1,10 +1,13 @@
 import type { AuditEntry } from '../behavior/audit-entry.ts';
-import { callsOf } from './entry-usage.ts';
-import type { RingUsageReport } from './usage.ts';
+import { callsOf, callsWithoutUsageOf } from './entry-usage.ts';
+import type { CallSum, RingUsageReport } from './usage.ts';
 import { addCalls, emptyWindow } from './usage-window.ts';
 
-/** `GET /usage` from the audit ring. An answer whose usage is not known is counted apart, never as 0 tokens. */
-export function ringUsageReport(entries: readonly AuditEntry[]): RingUsageReport {
+/**
+ * `GET /usage` from the audit ring. An answer whose usage is not known is counted apart, never as 0 tokens.
+ * @param withoutRequest calls that have no entry
+ */
+export function ringUsageReport(entries: readonly AuditEntry[], withoutRequest: CallSum): RingUsageReport {
   const calls = entries.map(callsOf);
   const totals = addCalls(emptyWindow(''), calls.flat());
   return {
@@ -13,7 +16,7 @@ export function ringUsageReport(entries: readonly AuditEntry[]): RingUsageReport
     totalTokens: totals.totalTokens,
     totalCalls: totals.totalCalls,
     sampleSize: calls.filter((ofEntry) => ofEntry.length > 0).length,
-    callsWithoutUsage: entries.filter((entry) => entry.usage !== undefined && callsOf(entry).length === 0)
-      .length,
+    callsWithoutUsage: entries.reduce((sum, entry) => sum + callsWithoutUsageOf(entry), 0),
+    ...(withoutRequest.totalCalls > 0 && { withoutRequest }),
   };
 }

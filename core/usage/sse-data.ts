@@ -83,3 +83,31 @@ function valueOf(line: string): string {
   const value = line.slice(line.indexOf(':') + 1);
   return value.startsWith(' ') ? value.slice(1) : value;
 }
+
+/** Cuts text into its lines, as `createSseData` does into events: a line of more than `maxLength` units is skipped whole. */
+export function createLines(onLine: (line: string) => void, maxLength: number): SseData {
+  let pieces: string[] = [];
+  let held = 0;
+  const finishLine = (): void => {
+    if (held > 0 && held <= maxLength) onLine(pieces.join(''));
+    pieces = [];
+    held = 0;
+  };
+  const hold = (piece: string): void => {
+    held += piece.length;
+    if (held > maxLength) pieces = [];
+    else pieces.push(piece);
+  };
+  return {
+    heldLength: () => (held > maxLength ? 0 : held),
+    write(text) {
+      const lines = text.split('\n');
+      for (const line of lines.slice(0, -1)) {
+        hold(line);
+        finishLine();
+      }
+      hold(lines.at(-1) ?? '');
+    },
+    end: finishLine,
+  };
+}

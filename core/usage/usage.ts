@@ -26,6 +26,14 @@ export interface RingUsageReport {
   sampleSize: number;
   /** LLM-shaped answers whose usage could not be read. */
   callsWithoutUsage: number;
+  /** Calls reported without a request since the sidecar's start, where there are some; they have no entry and are not in the sums above. */
+  withoutRequest?: CallSum;
+}
+
+/** Calls and their tokens. */
+export interface CallSum {
+  totalTokens: number;
+  totalCalls: number;
 }
 
 /** The usage window of one heartbeat. */
@@ -50,5 +58,30 @@ export interface ModelCall {
   totalTokens: number;
 }
 
-/** Usage of one proxied request: counted from the wire, or the reason why it is not known. */
-export type RequestUsage = ModelCall | { unavailable: string };
+/** A call that was read from an answer. */
+export interface ReadCall extends ModelCall {
+  /** The vendor's or framework's; null: it has none. */
+  id: string | null;
+  /** The answer itself was this call's, and not the JSON of a framework that repeats it. */
+  isRoot: boolean;
+}
+
+/** What was read from one answer. */
+export interface ReadUsage {
+  calls: readonly ReadCall[];
+  /** Ids of the calls that stated no usage; null: one without an id. */
+  unknown: readonly (string | null)[];
+  /** Why their usage is not known. */
+  reason: string;
+}
+
+/** What one answer used, summed over its calls. */
+export interface AnswerUsage extends ModelCall {
+  /** Where there are several. */
+  calls?: readonly ModelCall[];
+  /** Calls of the answer that stated no usage, where there are some. */
+  callsWithoutUsage?: number;
+}
+
+/** Usage of one proxied request: read from its answer, or the reason why it is not known. */
+export type RequestUsage = AnswerUsage | { unavailable: string };

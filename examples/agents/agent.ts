@@ -184,12 +184,14 @@ class AgentServer {
   }
 
   #take(request: Extract<ParsedChatRequest, { ok: true }>['request']): Promise<Turn> {
-    const { reporter, model } = this.#context;
+    const { faults, reporter, model } = this.#context;
     return takeTurn(request, {
       ...this.#context,
       systemPrompt: this.#systemPrompt,
-      onModelCall: ({ promptTokens, completionTokens }) =>
-        void reporter.recordUsage(model.id, promptTokens, completionTokens),
+      // Without the reporter nothing is reported, to the sidecar neither.
+      onModelCall: ({ promptTokens, completionTokens }) => {
+        if (!faults.has('no-reporter')) reporter.recordUsage(model.id, promptTokens, completionTokens);
+      },
     });
   }
 }

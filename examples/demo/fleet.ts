@@ -93,7 +93,7 @@ function startControlPlane(context: FleetContext, port: number, adminKey: string
   });
 }
 
-function startAgent(context: FleetContext, { name, agentUrl }: DemoAgent): void {
+function startAgent(context: FleetContext, { name, agentUrl, controlUrl }: DemoAgent): void {
   context.children.start({
     name: `agent-${name}`,
     program: bundle(context, 'example-agents'),
@@ -102,6 +102,7 @@ function startAgent(context: FleetContext, { name, agentUrl }: DemoAgent): void 
       PORT: new URL(agentUrl).port,
       AGENT_PROFILE: name,
       MANIFEST_PATH: manifestOf(context, name),
+      PLATFORM_SIDECAR_URL: controlUrl,
       OPENAI_API_KEY: process.env['OPENAI_API_KEY'] ?? 'built-in',
       ...(process.env['OPENAI_BASE_URL'] ? { OPENAI_BASE_URL: process.env['OPENAI_BASE_URL'] } : {}),
     },

@@ -1,5 +1,10 @@
 import { applyEvents } from '../../core/behavior/apply-events.ts';
-import type { AuditEntry, EventBatch, OutcomeCounts } from '../../core/behavior/audit-entry.ts';
+import type {
+  AuditEntry,
+  BehavioralEvent,
+  EventBatch,
+  OutcomeCounts,
+} from '../../core/behavior/audit-entry.ts';
 import {
   addToDay,
   emptyDay,
@@ -7,9 +12,11 @@ import {
   type DayTotals,
   type TokenPrice,
 } from '../../core/usage/day-totals.ts';
-import { callsOf, lateCallsOf } from '../../core/usage/entry-usage.ts';
+import { requestUsageOf } from '../../core/usage/answer-usage.ts';
+import { CallMemory, UnreadCalls } from '../../core/usage/call-memory.ts';
+import { callsIn, callsOf, callsWithoutUsageOf, lateCallsOf } from '../../core/usage/entry-usage.ts';
 import { addCalls, emptyWindow, subtractWindow } from '../../core/usage/usage-window.ts';
-import type { ModelCall, UsageTotals, UsageWindow } from '../../core/usage/usage.ts';
+import type { CallSum, ModelCall, ReadUsage, UsageTotals, UsageWindow } from '../../core/usage/usage.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { EventMemory } from './event-memory.ts';
 import { Journal } from './journal.ts';
@@ -49,8 +56,12 @@ export class AuditLog {
   /** Since the start of the process. */
   readonly outcomes: OutcomeCounts = { allow: 0, deny: 0, failOpen: 0, notEvaluated: 0 };
   readonly #options: AuditLogOptions;
+  readonly #calls = new CallMemory();
+  /** Entries of calls that were not complete when they were answered, by the id of the call. */
+  readonly #unread = new UnreadCalls<AuditEntry>();
   #tokens = { prompt: 0, completion: 0 };
   #withoutUsage = 0;
+  #withoutRequest: CallSum = { totalTokens: 0, totalCalls: 0 };
   #day: DayTotals;
   #window: UsageWindow;
 
@@ -84,21 +95,34 @@ export class AuditLog {
       startedAtMs: clock.monotonicMs(),
       keepForUsage,
       onNames: this.#named,
+      onUsage: this.#used,
       onComplete: this.#completed,
     });
   }
 
   /** Adds what the agent pushed about a request; null when the ring has no such entry, `full` when it has no room for them. */
-  recordEvents(batch: EventBatch): AuditEntry | 'full' | null {
+  recordEvents(batch: EventBatch & { requestId: string }): AuditEntry | 'full' | null {
     const entry = this.ring.find(batch.requestId);
     if (entry === undefined) return null;
     if (!this.eventMemory.hasRoom(entry, batch.events)) return 'full';
-    const late = lateCallsOf(entry, batch.events);
-    Object.assign(entry, applyEvents(entry, batch.events));
+    const next = applyEvents(entry, batch.events);
+    const late = lateCallsOf(entry, next);
+    Object.assign(entry, next);
     if (batch.agentName !== undefined) entry.agentName = batch.agentName;
     if (batch.events.length > 0) this.eventMemory.count(entry);
     this.#count(late);
     return entry;
+  }
+
+  /** Counts calls of the agent that belong to no request: they have no entry. */
+  recordUsage(events: readonly BehavioralEvent[]): void {
+    const calls = callsIn(events);
+    this.#count(calls);
+    const { totalTokens, totalCalls } = this.#withoutRequest;
+    this.#withoutRequest = {
+      totalTokens: calls.reduce((sum, call) => sum + call.totalTokens, totalTokens),
+      totalCalls: totalCalls + calls.length,
+    };
   }
 
   /** Something has come to the entry after its answer. Until it is complete, that is told with its completion. */
@@ -114,6 +138,11 @@ export class AuditLog {
   /** Models' answers that completed without anybody knowing their tokens, since the start of the process. */
   get answersWithoutUsage(): number {
     return this.#withoutUsage;
+  }
+
+  /** What `recordUsage` has counted since the start of the process. */
+  get withoutRequest(): CallSum {
+    return this.#withoutRequest;
   }
 
   totalsToday(price: TokenPrice | undefined): UsageTotals {
@@ -132,11 +161,24 @@ export class AuditLog {
 
   readonly #named = (entry: AuditEntry): void => this.eventMemory.count(entry);
 
+  /** Takes what was read from an answer into its entry: each call once, in whichever answer its usage comes first. */
+  readonly #used = (entry: AuditEntry, read: ReadUsage): void => {
+    const fresh = this.#calls.take(read, entry.method);
+    const usage = requestUsageOf(fresh);
+    if (usage !== null) entry.usage = usage;
+    for (const id of fresh.unknown) this.#unread.set(id, entry);
+    for (const { id } of fresh.calls) {
+      const earlier = this.#unread.take(id);
+      if (earlier?.usage === undefined || !('unavailable' in earlier.usage)) continue;
+      delete earlier.usage;
+      this.changed(earlier);
+    }
+  };
+
   readonly #completed = (entry: AuditEntry): void => {
     if (entry.outcome !== undefined) this.outcomes[entry.outcome] += 1;
-    const calls = callsOf(entry);
-    if (entry.usage !== undefined && calls.length === 0) this.#withoutUsage += 1;
-    this.#count(calls);
+    this.#withoutUsage += callsWithoutUsageOf(entry);
+    this.#count(callsOf(entry));
     this.journal.completed(entry);
     this.ring.complete(entry, this.journal.completions);
   };

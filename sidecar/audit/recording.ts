@@ -2,6 +2,7 @@ import type { AuditEntry, Behavior, Outcome, UpstreamFailureKind } from '../../c
 import { behaviorVersionOf, isCurrent, type BehaviorVersion } from '../../core/behavior/behavior-version.ts';
 import { parseBehaviorHeaders } from '../../core/behavior/parse-behavior-headers.ts';
 import { createUsageReader, type UsageReader } from '../../core/usage/create-usage-reader.ts';
+import type { ReadUsage } from '../../core/usage/usage.ts';
 import { decodeBody } from '../usage/decode-body.ts';
 
 /** The head of the agent's answer, as far as the record needs it. */
@@ -24,6 +25,8 @@ export interface RecordingOptions {
   keepForUsage(bytes: number): boolean;
   /** Called when a head or trailers brought names. */
   onNames(entry: AuditEntry): void;
+  /** Called at most once, before the entry is complete, with what was read from the answer. */
+  onUsage(entry: AuditEntry, read: ReadUsage): void;
   /** Called once, with the completed entry. */
   onComplete(entry: AuditEntry): void;
 }
@@ -140,7 +143,7 @@ export class Recording {
     const usage = this.#usage?.end() ?? null;
     this.#usage = null;
     this.#keep(0);
-    if (usage !== null) entry.usage = usage;
+    if (usage !== null) this.#options.onUsage(entry, usage);
     entry.outcome = this.#outcome;
     this.#options.onComplete(entry);
   }

@@ -12,7 +12,7 @@ const arrival = (requestId: string) => ({
 });
 const ringOf = (capacity: number, ids: string[]): AuditRing => {
   const ring = new AuditRing(capacity);
-  for (const id of ids) ring.insert(arrival(id));
+  for (const id of ids) ring.insert(arrival(id)).outcome = 'allow';
   return ring;
 };
 const idsOf = (entries: { requestId: string }[]) => entries.map((entry) => entry.requestId);
@@ -46,6 +46,21 @@ describe('of one id', () => {
   });
   test('nothing is found once all are overwritten', () => {
     expect(ringOf(2, ['a', 'b', 'c']).find('a')).toBeUndefined();
+  });
+  test('one that was overwritten in flight is found until it is complete', () => {
+    const ring = new AuditRing(1);
+    const [first, second] = [ring.insert(arrival('a')), ring.insert(arrival('b'))];
+    expect([ring.find('a'), ring.find('b'), ring.newest()]).toEqual([first, second, [second]]);
+    first.outcome = 'allow';
+    ring.complete(first, 1);
+    expect([ring.find('a'), ring.find('b')]).toEqual([undefined, second]);
+  });
+  test('the newer one is found when the one that was overwritten in flight is complete', () => {
+    const ring = new AuditRing(1);
+    const [first, second] = [ring.insert(arrival('a')), ring.insert(arrival('a'))];
+    first.outcome = 'allow';
+    ring.complete(first, 1);
+    expect(ring.find('a')).toBe(second);
   });
 });
 

@@ -34,7 +34,10 @@ export class AuditRing {
   /** The entry is complete, as the `completions`-th of all. */
   complete(entry: AuditEntry, completions: number): void {
     if (entry.seq >= this.first) this.#completions[this.#slotOf(entry.seq)] = completions;
-    else this.#overwrittenInFlight.delete(entry.seq);
+    else {
+      this.#overwrittenInFlight.delete(entry.seq);
+      this.#unname(entry);
+    }
   }
 
   /** The entry with this seq; undefined when it is overwritten, or has not come. */
@@ -58,7 +61,7 @@ export class AuditRing {
     return overwritten - [...this.#overwrittenInFlight].filter((each) => each > seq).length;
   }
 
-  /** The newest entry with this request id. */
+  /** The newest entry with this request id; one in flight is found although it is overwritten. */
   find(requestId: string): AuditEntry | undefined {
     return this.#newestById.get(requestId);
   }
@@ -90,8 +93,13 @@ export class AuditRing {
   }
 
   #forget(entry: AuditEntry): void {
-    if (this.#newestById.get(entry.requestId) === entry) this.#newestById.delete(entry.requestId);
+    // What is reported of a request in flight is not late: its tokens would count without the request, and with its answer.
     if (entry.outcome === undefined) this.#overwrittenInFlight.add(entry.seq);
+    else this.#unname(entry);
+  }
+
+  #unname(entry: AuditEntry): void {
+    if (this.#newestById.get(entry.requestId) === entry) this.#newestById.delete(entry.requestId);
   }
 
   #range(from: number, to: number): AuditEntry[] {

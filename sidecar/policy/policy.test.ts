@@ -212,7 +212,7 @@ describe('enforce', () => {
     let isCut = false;
     await start({ POLICY_PROXY_MODE: 'enforce' }, (_request, response) => {
       response.writeHead(200, { ...UNSAFE, 'content-type': 'text/event-stream' });
-      const timer = setInterval(() => response.write('data: x\n\n'), 5);
+      const timer = setInterval(() => response.write(`data: ${'x'.repeat(100_000)}\n\n`), 5);
       response.on('close', () => {
         isCut = true;
         clearInterval(timer);
@@ -222,15 +222,19 @@ describe('enforce', () => {
     await until(() => isCut, 'the end at the agent');
   });
 
-  test('counts the tokens of a blocked answer', async () => {
+  test.each<[string, (body: string) => Record<string, string | number>, (body: string) => string]>([
+    [
+      'with a length',
+      ({ length }) => ({ 'content-type': 'application/json', 'content-length': length }),
+      String,
+    ],
+    ['in chunks', () => ({ 'content-type': 'application/json' }), String],
+    ['that is a stream', () => ({ 'content-type': 'text/event-stream' }), (body) => `data: ${body}\n\n`],
+  ])('counts the tokens of a blocked answer %s', async (_what, head, form) => {
     await start({ POLICY_PROXY_MODE: 'enforce' }, (_request, response) => {
       const usage = { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 };
-      const body = JSON.stringify({ model: 'gpt-5', object: 'chat.completion', choices: [], usage });
-      response.writeHead(200, {
-        ...UNSAFE,
-        'content-type': 'application/json',
-        'content-length': body.length,
-      });
+      const body = form(JSON.stringify({ model: 'gpt-5', object: 'chat.completion', choices: [], usage }));
+      response.writeHead(200, { ...UNSAFE, ...head(body) });
       response.flushHeaders();
       setTimeout(() => response.end(body), 20);
     });

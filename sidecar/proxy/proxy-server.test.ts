@@ -968,7 +968,7 @@ describe('what the ring keeps of a request', () => {
   test('a model’s answer without usage, as not known', async () => {
     rig = await startRig((_request, response) => {
       response.writeHead(200, { 'content-type': 'application/json' });
-      response.end('{"choices":[]}');
+      response.end('{"choices":[{"message":{}}]}');
     });
     await ask(rig.port);
     expect((await completedEntry(rig)).usage).toEqual({ unavailable: 'the answer has no usage' });

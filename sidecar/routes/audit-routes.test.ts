@@ -21,6 +21,11 @@ const tell = (body: unknown): Promise<Response> =>
     body: JSON.stringify(body),
   });
 const TOOL = { type: 'tool', name: 't' };
+const MODEL = { type: 'model', modelId: 'm', promptTokens: 2, completionTokens: 3 };
+const tokensToday = async (): Promise<number> => {
+  const metrics = await (await rig.control('/metrics')).text();
+  return Number(/tokens_today\{instances="this"\} (\d+)/.exec(metrics)?.[1]);
+};
 
 describe('a page of a ring that holds seq 3 to 6, of which seq 3 has the id 5', () => {
   test.each([
@@ -70,6 +75,60 @@ describe('events', () => {
     await send('a', 'b', 'c', 'd', 'e');
     const reply = await tell({ requestId: 'a', events: [TOOL] });
     expect([reply.status, await reply.json()]).toEqual([202, { requestId: 'a', found: false }]);
+  });
+
+  test('of a request in flight are found although its entry is overwritten', async () => {
+    let answer = (): void => undefined;
+    const isThere = new Promise<void>((resolve) => {
+      rig.agent.otherwise = (_request, response) => {
+        answer = () => void response.end('ok');
+        resolve();
+      };
+    });
+    const first = send('a');
+    await isThere;
+    rig.agent.otherwise = (_request, response) => response.end('ok');
+    await send('b', 'c', 'd', 'e');
+    expect((await audit()).map(({ requestId }) => requestId)).toEqual(['b', 'c', 'd', 'e']);
+    expect((await tell({ requestId: 'a', events: [MODEL] })).status).toBe(200);
+    expect(await tokensToday()).toBe(0);
+    answer();
+    await first;
+    await rig.settled();
+    expect(await tokensToday()).toBe(5);
+    expect((await tell({ requestId: 'a', events: [MODEL] })).status).toBe(202);
+  });
+
+  test('of no request count tokens alone', async () => {
+    await send('a');
+    const replies = [
+      await tell({ requestId: null, events: [MODEL, MODEL] }),
+      await tell({ events: [MODEL] }),
+    ];
+    for (const reply of replies)
+      expect([reply.status, await reply.json()]).toEqual([202, { requestId: null, found: false }]);
+    const [entry, ...others] = await audit();
+    expect([await tokensToday(), entry?.events, others]).toEqual([15, undefined, []]);
+    expect(await rig.report('/usage')).toEqual({
+      source: 'audit-ring',
+      models: [],
+      totalTokens: 0,
+      totalCalls: 0,
+      sampleSize: 0,
+      callsWithoutUsage: 0,
+      withoutRequest: { totalTokens: 15, totalCalls: 3 },
+    });
+  });
+
+  test('of no request that are not all of a model count nothing', async () => {
+    const reply = await tell({ events: [MODEL, TOOL] });
+    expect([reply.status, await reply.json(), await tokensToday()]).toEqual([
+      400,
+      expect.objectContaining({
+        errors: [{ path: 'events[1].type', message: 'must be model where requestId is absent' }],
+      }),
+      0,
+    ]);
   });
 
   test('are at most 500', async () => {

@@ -31,15 +31,20 @@ export function auditRoutes(context: SidecarContext): Route[] {
       method: 'POST',
       path: '/events',
       summary:
-        'Body `{requestId, events[], agentName?}`, at most 64 KiB and 500 events. 200 `{requestId, found: true, opaViolations[]}`; 202 `{requestId, found: false}` for a request that is not in the ring; 400 with `errors`, or 413 when the events of the request take more than 512 KiB of memory: then nothing is recorded.',
+        'Body `{requestId, events[], agentName?}`, at most 64 KiB and 500 events. 200 `{requestId, found: true, opaViolations[]}`; 202 `{requestId, found: false}` for a request that is not in the ring; without `requestId` (`model` events only) 202, and the tokens count without a request; 400 with `errors`, or 413 when the events of the request take more than 512 KiB of memory: then nothing is recorded.',
       handlers: [
         jsonBody(EVENT_BATCH_LIMITS.bytes),
         async (request, response) => {
           const parsed = parseEventBatch(request.body as unknown);
           if (!parsed.ok)
             throw new Problem(400, 'the event batch is not valid', { extra: { errors: parsed.errors } });
-          const { requestId } = parsed.value;
-          const entry = audit.recordEvents(parsed.value);
+          const { requestId, events } = parsed.value;
+          if (requestId === null) {
+            audit.recordUsage(events);
+            response.status(202).json({ requestId, found: false });
+            return;
+          }
+          const entry = audit.recordEvents({ ...parsed.value, requestId });
           if (entry === 'full')
             throw new Problem(
               413,
@@ -48,7 +53,7 @@ export function auditRoutes(context: SidecarContext): Route[] {
           if (entry === null) response.status(202).json({ requestId, found: false });
           else {
             // Without an event there is nothing that the engine has not been told.
-            const isNews = parsed.value.events.length > 0;
+            const isNews = events.length > 0;
             const opaViolations = isNews ? await policy.review(entry) : (entry.policyViolations ?? []);
             if (isNews) audit.changed(entry);
             response.json({ requestId, found: true, opaViolations });

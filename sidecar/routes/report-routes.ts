@@ -47,7 +47,7 @@ export function reportRoutes(context: SidecarContext): Route[] {
       handlers: [
         async (_request, response) => {
           const reported = await usageProbe.join();
-          response.json(reported ?? ringUsageReport(audit.ring.newest()));
+          response.json(reported ?? ringUsageReport(audit.ring.newest(), audit.withoutRequest));
         },
       ],
     },

@@ -32,6 +32,25 @@ test('knows no cost without a price, whatever the others say', () => {
   expect(totalsOfAll(audit, others, plainManifest('shop', []))).toEqual({ tokensToday: 1_500_007 });
 });
 
+test('counts calls of no request in the totals, the window and the cost, and keeps none of them', () => {
+  const { audit, others } = usage();
+  const calls = Array.from({ length: 500 }, (_, index) => ({
+    type: 'model' as const,
+    modelId: `m${index}`,
+    promptTokens: 1_000,
+    completionTokens: 0,
+  }));
+  const before = audit.window;
+  audit.recordUsage(calls);
+  expect(totalsOfAll(audit, others, priced)).toEqual({ tokensToday: 2_000_007, costTodayUsd: 7.5 });
+  expect([audit.window.totalTokens - before.totalTokens, audit.window.models.length]).toEqual([500_000, 100]);
+  expect([audit.withoutRequest, audit.tokens.prompt]).toEqual([
+    { totalTokens: 500_000, totalCalls: 500 },
+    1_500_000,
+  ]);
+  expect(audit.ring.newest().map(({ events }) => events?.length)).toEqual([1]);
+});
+
 test('starts from zero on the next day', () => {
   const { audit, others, clock } = usage();
   clock.advance(86_400_000);

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from '../../testing/properties.ts';
-import { usageFromJson } from './usage-from-json.ts';
+import { createUsageCollector, requestUsageOf } from './answer-usage.ts';
+import type { RequestUsage } from './usage.ts';
 
 const call = (modelId: string, promptTokens: number, completionTokens: number, totalTokens: number) => ({
   modelId,
@@ -8,6 +9,14 @@ const call = (modelId: string, promptTokens: number, completionTokens: number, t
   completionTokens,
   totalTokens,
 });
+
+/** The usage of an answer that consists of these JSON values. */
+function usageOf(...values: readonly unknown[]): RequestUsage | null {
+  const collector = createUsageCollector();
+  for (const value of values) collector.add(value);
+  const read = collector.result();
+  return read === null ? null : requestUsageOf(read);
+}
 
 describe('usage of a whole answer', () => {
   test.each<[string, unknown, unknown]>([
@@ -73,7 +82,7 @@ describe('usage of a whole answer', () => {
     ],
     [
       'a completion with usage null',
-      { choices: [], usage: null },
+      { choices: [{ message: {} }], usage: null },
       { unavailable: 'the answer has no usage' },
     ],
     [
@@ -112,11 +121,13 @@ describe('usage of a whole answer', () => {
     ['an ordinary answer', { status: 'ok' }, null],
     ['a cluster usage of something else', { usage: { cpu: 3 } }, null],
     ['an error', { error: { message: 'rate limited' } }, null],
-    ['a list', [{ choices: [] }], null],
+    ['choices of something else', { choices: ['3', '4'] }, null],
+    ['choices of something else that has a model', { model: 'T', choices: [{ price: 3 }] }, null],
+    ['a list', [{ price: 3 }], null],
     ['text', 'choices', null],
     ['nothing', null, null],
   ])('%s', (_name, value, expected) => {
-    expect(usageFromJson(value)).toEqual(expected);
+    expect(usageOf(value)).toEqual(expected);
   });
 
   test('never throws and never counts less than nothing', () => {
@@ -133,7 +144,7 @@ describe('usage of a whole answer', () => {
     );
     fc.assert(
       fc.property(odd, (value) => {
-        const usage = usageFromJson(value);
+        const usage = usageOf(value);
         if (usage === null || 'unavailable' in usage) return;
         expect(Math.min(usage.promptTokens, usage.completionTokens)).toBeGreaterThanOrEqual(0);
         expect(usage.totalTokens).toBeGreaterThanOrEqual(usage.promptTokens + usage.completionTokens);

@@ -1,0 +1,169 @@
+import type { TokenCounts } from './token-counts.ts';
+import { findUsage, type Finding } from './usage-in-json.ts';
+import type { ModelCall, ReadCall, ReadUsage, RequestUsage } from './usage.ts';
+
+/**
+ * Sums the usage of the calls of models that one answer shows: a JSON document, or the events of a stream. Calls are told
+ * apart by their ids, so that one which is repeated counts once.
+ */
+export interface UsageCollector {
+  /** One JSON value. */
+  add(value: unknown): void;
+  /** null: no answer of a model was seen. */
+  result(): ReadUsage | null;
+}
+
+/** Distinct calls of one answer that are told apart; the tokens of more are added to the last. */
+const MAX_CALLS = 1000;
+
+interface Call {
+  id: string | null;
+  modelId: string | null;
+  counts: TokenCounts | null;
+  /** The sum of the pieces. */
+  pieces: TokenCounts | null;
+  isUnreadable: boolean;
+  isFinished: boolean;
+  isRoot: boolean;
+}
+
+export function createUsageCollector(): UsageCollector {
+  const calls = new Map<string, Call>();
+  /** What has no id: usage of the whole answer, or of its only call. */
+  const unnamed: Call = { ...NO_CALL };
+  let last: Call | null = null;
+  let modelId: string | null = null;
+  let steps = 0;
+
+  const callOf = (finding: Finding): Call => {
+    const { id, kind } = finding;
+    if (kind === 'end' && (id === null || !calls.has(id)) && last !== null) return last;
+    if (id === null && kind !== 'step') return unnamed;
+    const key = id === null ? `step ${(steps += 1)}` : `id ${id}`;
+    const known = calls.get(key);
+    if (known !== undefined) return known;
+    if (calls.size >= MAX_CALLS) return unnamed;
+    const call: Call = { ...NO_CALL, id };
+    calls.set(key, call);
+    return call;
+  };
+
+  return {
+    add(value) {
+      let ofEvent: TokenCounts | null = null;
+      for (const finding of findUsage(value)) {
+        const call = callOf(finding);
+        modelId ??= finding.modelId;
+        call.modelId ??= finding.modelId;
+        call.isFinished ||= finding.isFinished;
+        call.isRoot ||= finding.isRoot;
+        if (finding.counts === 'unreadable') call.isUnreadable = true;
+        else if (call === unnamed) ofEvent = sumOf(ofEvent, finding.counts);
+        else if (finding.kind === 'piece') call.pieces = sumOf(call.pieces, finding.counts);
+        else call.counts = largestOf(call.counts, finding.counts);
+        last = call;
+      }
+      unnamed.counts = largestOf(unnamed.counts, ofEvent);
+    },
+    result: () => (last === null ? null : resultOf([...calls.values()], unnamed, { last, modelId })),
+  };
+}
+
+const NO_CALL: Call = {
+  ...{ id: null, modelId: null, counts: null, pieces: null },
+  ...{ isUnreadable: false, isFinished: false, isRoot: false },
+};
+
+function resultOf(
+  calls: readonly Call[],
+  unnamed: Call,
+  { last, modelId }: { last: Call; modelId: string | null },
+): ReadUsage {
+  const read = calls.flatMap((call) => readCall(call, modelId) ?? []);
+  const rest = restOf(unnamed.isUnreadable ? null : unnamed.counts, read);
+  if (rest !== null)
+    read.push({ modelId: unnamed.modelId ?? modelId ?? UNKNOWN, ...rest, id: null, isRoot: false });
+  // A sum that is larger than the calls which were read covers those that were not.
+  const unread = rest === null ? calls.filter((call) => isUnread(call, last)) : [];
+  if (read.length === 0 && unread.length === 0) unread.push(unnamed);
+  const reason = unread.some(({ isUnreadable }) => isUnreadable) ? UNREADABLE : 'the answer has no usage';
+  return { calls: read, unknown: unread.map(({ id }) => id), reason };
+}
+
+const UNREADABLE = 'the answer has a usage that cannot be read';
+
+/** Some servers give each chunk an id of its own: only the last of those is a call. */
+function isUnread(call: Call, last: Call): boolean {
+  return countsOfCall(call) === null && (call.isFinished || call === last);
+}
+
+/** What is stored of it; null: nothing was read. */
+export function requestUsageOf({ calls, unknown, reason }: ReadUsage): RequestUsage | null {
+  if (calls.length === 0) return unknown.length === 0 ? null : { unavailable: reason };
+  const plain = calls.map(({ id: _id, isRoot: _isRoot, ...call }): ModelCall => call);
+  return {
+    ...totalOf(plain),
+    ...(plain.length > 1 ? { calls: plain } : {}),
+    ...(unknown.length > 0 ? { callsWithoutUsage: unknown.length } : {}),
+  };
+}
+
+const UNKNOWN = 'unknown';
+
+function countsOfCall({ counts, pieces, isUnreadable }: Call): TokenCounts | null {
+  return isUnreadable ? null : largestOf(counts, pieces);
+}
+
+function readCall(call: Call, modelId: string | null): ReadCall | null {
+  const counts = countsOfCall(call);
+  if (counts === null) return null;
+  return { modelId: call.modelId ?? modelId ?? UNKNOWN, ...counts, id: call.id, isRoot: call.isRoot };
+}
+
+/** What a sum without an id states beyond the calls that were read. */
+function restOf(sum: TokenCounts | null, read: readonly ReadCall[]): TokenCounts | null {
+  if (sum === null) return null;
+  const known = totalOf(read);
+  const totalTokens = sum.totalTokens - known.totalTokens;
+  if (read.length > 0 && totalTokens <= 0) return null;
+  const promptTokens = Math.min(totalTokens, Math.max(0, sum.promptTokens - known.promptTokens));
+  const completionTokens = Math.max(0, sum.completionTokens - known.completionTokens);
+  return {
+    promptTokens,
+    completionTokens: Math.min(totalTokens - promptTokens, completionTokens),
+    totalTokens,
+  };
+}
+
+/** One call that stands for several; the model's id is theirs where they have the same. */
+export function totalOf(calls: readonly ModelCall[]): ModelCall {
+  const sum: ModelCall = { modelId: calls[0]?.modelId ?? UNKNOWN, ...NOTHING };
+  for (const call of calls) {
+    sum.promptTokens += call.promptTokens;
+    sum.completionTokens += call.completionTokens;
+    sum.totalTokens += call.totalTokens;
+    if (call.modelId !== sum.modelId) sum.modelId = SEVERAL;
+  }
+  return sum;
+}
+
+const NOTHING: TokenCounts = { promptTokens: 0, completionTokens: 0, totalTokens: 0 };
+const SEVERAL = '(several)';
+
+function sumOf(first: TokenCounts | null, second: TokenCounts | null): TokenCounts | null {
+  if (first === null || second === null) return first ?? second;
+  return {
+    promptTokens: first.promptTokens + second.promptTokens,
+    completionTokens: first.completionTokens + second.completionTokens,
+    totalTokens: first.totalTokens + second.totalTokens,
+  };
+}
+
+/** Member by member: a vendor sends the counts of the prompt and of the completion in different events, each growing. */
+function largestOf(first: TokenCounts | null, second: TokenCounts | null): TokenCounts | null {
+  if (first === null || second === null) return first ?? second;
+  const promptTokens = Math.max(first.promptTokens, second.promptTokens);
+  const completionTokens = Math.max(first.completionTokens, second.completionTokens);
+  const totalTokens = Math.max(first.totalTokens, second.totalTokens, promptTokens + completionTokens);
+  return { promptTokens, completionTokens, totalTokens };
+}

@@ -1,0 +1,234 @@
+// An answer of an agent shows several calls of models: each counts once, in whichever protocol it comes.
+import { describe, expect, test } from '@jest/globals';
+import { createUsageCollector, requestUsageOf } from './answer-usage.ts';
+import { CallMemory, UnreadCalls } from './call-memory.ts';
+import type { ReadUsage } from './usage.ts';
+
+function read(...values: readonly unknown[]): ReadUsage {
+  const collector = createUsageCollector();
+  for (const value of values) collector.add(value);
+  return collector.result() ?? { calls: [], unknown: [], reason: '' };
+}
+/** Prompt and completion tokens of each call, and calls without usage. */
+function shown(...values: readonly unknown[]): unknown {
+  const usage = requestUsageOf(read(...values));
+  if (usage === null || 'unavailable' in usage) return usage;
+  const { promptTokens, completionTokens, calls = [usage], callsWithoutUsage = 0 } = usage;
+  return [promptTokens, completionTokens, calls.length, callsWithoutUsage];
+}
+
+const chunk = (id: string | undefined, rest: object) => ({
+  ...(id === undefined ? {} : { id }),
+  object: 'chat.completion.chunk',
+  model: 'gpt',
+  ...rest,
+});
+const text = { choices: [{ delta: { content: 'a' }, finish_reason: null }] };
+const stop = { choices: [{ delta: {}, finish_reason: 'stop' }] };
+const used = (prompt: number, completion: number) => ({
+  choices: [],
+  usage: { prompt_tokens: prompt, completion_tokens: completion },
+});
+const completion = (id: string, prompt: number, completion: number) => ({
+  ...{ id, object: 'chat.completion', model: 'gpt', choices: [{ message: {} }] },
+  usage: { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion },
+});
+const response = (id: string, status: string, usage: object | null) => ({
+  ...{ id, object: 'response', model: 'gpt', status, usage },
+});
+const aiMessage = (id: string, input: number, output: number, type = 'ai') => ({
+  ...{ type, id, content: 'a', response_metadata: { model_name: 'gpt' } },
+  usage_metadata: { input_tokens: input, output_tokens: output, total_tokens: input + output },
+});
+
+describe('calls of one answer', () => {
+  test.each<[string, readonly unknown[], unknown]>([
+    [
+      'two streamed completions',
+      [chunk('a', text), chunk('a', stop), chunk('a', used(3, 4)), chunk('b', stop), chunk('b', used(5, 6))],
+      [8, 10, 2, 0],
+    ],
+    [
+      'two streamed completions, the first without usage',
+      [chunk('a', text), chunk('a', stop), chunk('b', text), chunk('b', stop), chunk('b', used(5, 6))],
+      [5, 6, 1, 1],
+    ],
+    [
+      'a completion whose last chunk has no id',
+      [chunk('a', stop), chunk(undefined, used(3, 4))],
+      [3, 4, 1, 0],
+    ],
+    [
+      'a completion with an id of its own in each chunk',
+      [chunk('a', text), chunk('b', text), chunk('c', stop), chunk('d', used(3, 4))],
+      [3, 4, 1, 0],
+    ],
+    [
+      'two Responses',
+      [
+        { type: 'response.created', response: response('r1', 'in_progress', null) },
+        {
+          type: 'response.completed',
+          response: response('r1', 'completed', { input_tokens: 3, output_tokens: 4 }),
+        },
+        {
+          type: 'response.completed',
+          response: response('r2', 'completed', { input_tokens: 5, output_tokens: 6 }),
+        },
+      ],
+      [8, 10, 2, 0],
+    ],
+    [
+      'two Anthropic messages',
+      [
+        {
+          type: 'message_start',
+          message: {
+            id: 'm1',
+            type: 'message',
+            role: 'assistant',
+            usage: { input_tokens: 3, output_tokens: 1 },
+          },
+        },
+        { type: 'message_delta', usage: { output_tokens: 4 } },
+        {
+          type: 'message_start',
+          message: {
+            id: 'm2',
+            type: 'message',
+            role: 'assistant',
+            usage: { input_tokens: 5, output_tokens: 1 },
+          },
+        },
+        { type: 'message_delta', usage: { output_tokens: 6 } },
+      ],
+      [8, 10, 2, 0],
+    ],
+    [
+      'Responses inside the events of a framework',
+      [
+        {
+          type: 'raw_response_event',
+          data: {
+            type: 'response.completed',
+            response: response('r1', 'completed', { input_tokens: 3, output_tokens: 4 }),
+          },
+        },
+        {
+          type: 'raw_response_event',
+          data: {
+            type: 'response.completed',
+            response: response('r2', 'completed', { input_tokens: 5, output_tokens: 6 }),
+          },
+        },
+      ],
+      [8, 10, 2, 0],
+    ],
+    ['messages of a state', [{ messages: [aiMessage('x', 3, 4), aiMessage('y', 5, 6)] }], [8, 10, 2, 0]],
+    [
+      'a state that is sent again with each step',
+      [{ messages: [aiMessage('x', 3, 4)] }, { messages: [aiMessage('x', 3, 4), aiMessage('y', 5, 6)] }],
+      [8, 10, 2, 0],
+    ],
+    [
+      'pieces of a message, and then the message',
+      [
+        [aiMessage('x', 3, 0, 'AIMessageChunk'), {}],
+        [aiMessage('x', 0, 4, 'AIMessageChunk'), {}],
+        { messages: [aiMessage('x', 3, 4)] },
+      ],
+      [3, 4, 1, 0],
+    ],
+    [
+      'steps, and their sum at the end',
+      [
+        { type: 'finish-step', usage: { inputTokens: 3, outputTokens: 4 } },
+        { type: 'finish-step', usage: { inputTokens: 5, outputTokens: 6 } },
+        { type: 'finish', totalUsage: { inputTokens: 8, outputTokens: 10 } },
+      ],
+      [8, 10, 2, 0],
+    ],
+    [
+      'a sum that has more than the calls which it covers',
+      [{ usage: { input_tokens: 9, output_tokens: 9 }, raw: [completion('a', 3, 4)] }],
+      [9, 9, 1, 0],
+    ],
+    [
+      'a sum next to the calls that it covers',
+      [
+        {
+          usage: { input_tokens: 8, output_tokens: 10 },
+          raw: [completion('a', 3, 4), completion('b', 5, 6)],
+        },
+      ],
+      [8, 10, 2, 0],
+    ],
+    [
+      'a sum in an event of its own, larger than the calls that were seen',
+      [completion('a', 3, 4), { type: 'result', usage: { input_tokens: 8, output_tokens: 10 } }],
+      [8, 10, 2, 0],
+    ],
+    [
+      'counts by model, which are a sum',
+      [
+        {
+          modelUsage: {
+            big: { inputTokens: 3, outputTokens: 4 },
+            small: { inputTokens: 5, outputTokens: 6 },
+          },
+        },
+      ],
+      [8, 10, 1, 0],
+    ],
+  ])('%s', (_what, values, expected) => {
+    expect(shown(...values)).toEqual(expected);
+  });
+
+  test('have the model of each, and “(several)” as that of their sum', () => {
+    const usage = requestUsageOf(read([completion('a', 3, 4), { ...completion('b', 5, 6), model: 'other' }]));
+    expect(usage).toMatchObject({ modelId: '(several)', calls: [{ modelId: 'gpt' }, { modelId: 'other' }] });
+  });
+});
+
+describe('a call that several answers show', () => {
+  const long = 'resp_0123456789abcdef';
+  const take = (memory: CallMemory, method: string, value: unknown) =>
+    requestUsageOf(memory.take(read(value), method));
+
+  test('counts once: a response that is read again, and messages of earlier turns', () => {
+    const memory = new CallMemory();
+    const done = response(long, 'completed', { input_tokens: 3, output_tokens: 4 });
+    expect(take(memory, 'GET', done)).toMatchObject({ totalTokens: 7 });
+    expect(take(memory, 'GET', done)).toBeNull();
+    const turns = { messages: [aiMessage(`lc_run--${long}`, 3, 4)] };
+    expect(take(memory, 'POST', turns)).toMatchObject({ totalTokens: 7 });
+    const longer = { messages: [...turns.messages, aiMessage(`lc_run--${long}-2`, 5, 6)] };
+    expect(take(memory, 'POST', longer)).toMatchObject({ totalTokens: 11 });
+  });
+
+  test('is a new one where a request has created it, whatever its id', () => {
+    const memory = new CallMemory();
+    const same = completion('chatcmpl-0123456789abcdef', 3, 4);
+    for (let n = 0; n < 2; n += 1) expect(take(memory, 'POST', same)).toMatchObject({ totalTokens: 7 });
+  });
+
+  test('is a new one where its id is short, as some servers draw them from a thousand', () => {
+    const memory = new CallMemory();
+    for (let n = 0; n < 2; n += 1)
+      expect(take(memory, 'GET', completion('chatcmpl-7', 3, 4))).toMatchObject({ totalTokens: 7 });
+  });
+
+  test('is forgotten after 5,000 others', () => {
+    const memory = new CallMemory();
+    const done = (id: string) => response(id, 'completed', { input_tokens: 3, output_tokens: 4 });
+    take(memory, 'GET', done(long));
+    const unread = new UnreadCalls<number>();
+    unread.set(long, 1);
+    for (let n = 0; n < 5000; n += 1) {
+      take(memory, 'GET', done(`${long}-${n}`));
+      unread.set(`${long}-${n}`, 1);
+    }
+    expect(take(memory, 'GET', done(long))).toMatchObject({ totalTokens: 7 });
+    expect([unread.take(long), unread.take(`${long}-0`)]).toEqual([undefined, 1]);
+  });
+});
