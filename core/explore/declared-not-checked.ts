@@ -29,7 +29,6 @@ const UNCHECKED: readonly string[] = [
   'spec.api.auth',
   'spec.api.rateLimit',
   'spec.api.streaming',
-  'spec.api.healthEndpoint',
   'spec.api.metricsEndpoint',
   'spec.api.corsOrigins',
   'spec.subagents',

@@ -186,6 +186,7 @@ export interface Api {
   rateLimit?: { requestsPerMinute?: number; requestsPerHour?: number };
   streaming?: boolean;
   healthEndpoint?: string;
+  capabilitiesEndpoint?: string;
   metricsEndpoint?: string;
   corsOrigins?: string[];
   chatEndpoint?: { path?: string; protocol?: 'openai-compatible' | 'custom' };

@@ -358,6 +358,13 @@ describe('a mistake under spec', () => {
       ['1:26 spec.api.healthEndpoint | must be a path that begins with /, is "health" => /health'],
     ],
     [
+      'a URL for a path',
+      '  api: { capabilitiesEndpoint: http://shop/tools }\n',
+      [
+        '1:32 spec.api.capabilitiesEndpoint | must be a path that begins with /, is "http://shop/tools" => /http://shop/tools',
+      ],
+    ],
+    [
       'a URL without its scheme',
       '  humanInTheLoop: { webhookUrl: example.com/hook }\n',
       [

@@ -114,7 +114,12 @@ export const api: SchemaNode = object('How the agent is called.', {
     requestsPerHour: integer('Most requests an hour.', { min: 1 }),
   }),
   streaming: flag('Whether answers can be streamed.'),
-  healthEndpoint: formatted('Path of the health endpoint.', FORMATS.urlPath),
+  healthEndpoint: formatted('Path that answers 2xx while the agent can serve.', FORMATS.urlPath, '/health'),
+  capabilitiesEndpoint: formatted(
+    'Path of the capability card, or of the list of tools.',
+    FORMATS.urlPath,
+    '/capabilities',
+  ),
   metricsEndpoint: formatted('Path of the metrics endpoint.', FORMATS.urlPath),
   corsOrigins: list('Origins that browsers may call from.', text('An origin.')),
   chatEndpoint: object('Where a chat message is sent.', {

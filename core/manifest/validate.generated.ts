@@ -1,6 +1,6 @@
 // @ts-nocheck
 // Made by scripts/generate.ts from core/manifest/schema.ts. Do not edit.
-const schema31 = {"type":"object","properties":{"apiVersion":{"type":"string","const":"platform.io/v1"},"kind":{"type":"string","const":"PlatformAgent"},"metadata":{"type":"object","properties":{"name":{"type":"string","pattern":"^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$"},"version":{"type":"string","if":{"pattern":"^\\$(env|file|secret|func):"},"else":{"pattern":"^(?:0|[1-9]\\d*)\\.(?:0|[1-9]\\d*)\\.(?:0|[1-9]\\d*)(?:-(?:0|[1-9]\\d*|\\d*[A-Za-z-][0-9A-Za-z-]*)(?:\\.(?:0|[1-9]\\d*|\\d*[A-Za-z-][0-9A-Za-z-]*))*)?(?:\\+[0-9A-Za-z-]+(?:\\.[0-9A-Za-z-]+)*)?$"}},"description":{"type":"string"},"tags":{"type":"array","items":{"type":"string"}},"author":{"type":"string"},"license":{"type":"string"}},"required":["name","version","description"],"patternProperties":{"^x-":true},"additionalProperties":false},"spec":{"type":"object","properties":{"model":{"type":"object","properties":{"provider":{"type":"string","minLength":1},"id":{"type":"string","minLength":1},"apiKey":{"type":"string","minLength":1},"parameters":{"type":"object","properties":{"temperature":{"type":"number","minimum":0,"maximum":2},"maxTokens":{"type":"integer","minimum":1},"topP":{"type":"number","minimum":0,"maximum":1},"frequencyPenalty":{"type":"number"},"presencePenalty":{"type":"number"}},"patternProperties":{"^x-":true},"additionalProperties":false},"fallback":{"type":"object","properties":{"provider":{"type":"string","minLength":1},"id":{"type":"string","minLength":1},"apiKey":{"type":"string","minLength":1},"triggerOn":{"type":"array","items":{"type":"string","enum":["rate_limit","timeout","error_5xx","error_4xx"]}},"maxRetries":{"type":"integer","minimum":0,"maximum":10}},"required":["provider","id","apiKey"],"patternProperties":{"^x-":true},"additionalProperties":false},"costControls":{"type":"object","properties":{"maxMonthlyUSD":{"type":"number","minimum":0},"alertAtUSD":{"type":"number","minimum":0},"maxTokensPerDay":{"type":"integer","minimum":1},"usdPerMillionTokens":{"type":"object","properties":{"input":{"type":"number","minimum":0},"output":{"type":"number","minimum":0}},"patternProperties":{"^x-":true},"additionalProperties":false}},"patternProperties":{"^x-":true},"additionalProperties":false}},"required":["provider","id","apiKey"],"patternProperties":{"^x-":true},"additionalProperties":false},"prompts":{"type":"object","properties":{"system":{"type":"string"},"fallback":{"type":"string"},"hotReload":{"type":"boolean"},"variables":{"type":"array","items":{"type":"object","properties":{"name":{"type":"string","minLength":1},"value":{"type":"string"}},"required":["name","value"],"patternProperties":{"^x-":true},"additionalProperties":false}}},"patternProperties":{"^x-":true},"additionalProperties":false},"tools":{"type":"array","items":{"type":"object","properties":{"name":{"type":"string","minLength":1},"type":{"type":"string","enum":["function","mcp","builtin"]},"description":{"type":"string"},"module":{"type":"string"},"function":{"type":"string"},"annotations":{"type":"object","properties":{"readOnlyHint":{"type":"boolean"},"destructiveHint":{"type":"boolean"},"idempotentHint":{"type":"boolean"},"openWorldHint":{"type":"boolean"}},"patternProperties":{"^x-":true},"additionalProperties":false}},"required":["name"],"patternProperties":{"^x-":true},"additionalProperties":false}},"mcp":{"type":"object","properties":{"servers":{"type":"array","items":{"type":"object","properties":{"name":{"type":"string","minLength":1},"transport":{"type":"string","enum":["stdio","sse","http"]},"host":{"type":"string","minLength":1},"port":{"type":"integer","minimum":1,"maximum":65535},"url":{"type":"string","if":{"pattern":"^\\$(env|file|secret|func):"},"else":{"pattern":"^https?://[^\\s/?#]+[^\\s]*$"}},"command":{"type":"string","minLength":1},"args":{"type":"array","items":{"type":"string"}},"env":{"type":"object","additionalProperties":{"type":"string"}},"healthCheck":{"type":"object","properties":{"timeoutSeconds":{"type":"integer","minimum":1,"maximum":60}},"patternProperties":{"^x-":true},"additionalProperties":false}},"required":["name"],"patternProperties":{"^x-":true},"additionalProperties":false,"if":{"properties":{"transport":{"const":"stdio"}},"required":["transport"]},"then":{"anyOf":[{"required":["command"]}]},"else":{"if":{"properties":{"transport":{"enum":["sse","http"]}},"required":["transport"]},"then":{"anyOf":[{"required":["url"]},{"required":["host","port"]}]},"else":{"anyOf":[{"required":["url"]},{"required":["host","port"]},{"required":["command"]}]}}}}},"patternProperties":{"^x-":true},"additionalProperties":false},"memory":{"type":"object","properties":{"backend":{"type":"string"},"shortTerm":{"type":"object","properties":{"backend":{"type":"string"},"maxTurns":{"type":"integer","minimum":1},"maxTokens":{"type":"integer","minimum":1},"ttlSeconds":{"type":"integer","minimum":0},"connection":{"type":"string"}},"patternProperties":{"^x-":true},"additionalProperties":false},"longTerm":{"type":"object","properties":{"backend":{"type":"string","minLength":1},"connectionString":{"type":"string"},"table":{"type":"string"},"ttlDays":{"type":"integer","minimum":0}},"required":["backend"],"patternProperties":{"^x-":true},"additionalProperties":false},"vector":{"type":"object","properties":{"backend":{"type":"string","minLength":1},"connectionString":{"type":"string"},"apiKey":{"type":"string","minLength":1},"dimension":{"type":"integer","minimum":1},"topK":{"type":"integer","minimum":1},"namespace":{"type":"string"}},"required":["backend"],"patternProperties":{"^x-":true},"additionalProperties":false},"hygiene":{"type":"object","properties":{"piiScrubFields":{"type":"array","items":{"type":"string"}},"auditLog":{"type":"boolean"},"retentionPolicy":{"type":"string"}},"patternProperties":{"^x-":true},"additionalProperties":false}},"patternProperties":{"^x-":true},"additionalProperties":false},"requires":{"type":"object","properties":{"envVars":{"type":"array","items":{"type":"string","pattern":"^[A-Za-z_][A-Za-z0-9_]*$"}},"services":{"type":"array","items":{"type":"object","properties":{"name":{"type":"string","minLength":1},"type":{"type":"string","minLength":1},"address":{"type":"string","if":{"pattern":"^\\$(env|file|secret|func):"},"else":{"pattern":"^(?:[A-Za-z][A-Za-z0-9+.-]*://[^\\s]+|(?:\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?):(?:[1-9]\\d{0,3}|[1-5]\\d{4}|6[0-4]\\d{3}|65[0-4]\\d{2}|655[0-2]\\d|6553[0-5]))$"}},"critical":{"type":"boolean"}},"patternProperties":{"^x-":true},"additionalProperties":false,"anyOf":[{"required":["name"]},{"required":["type"]}]}},"minimumMemoryMB":{"type":"integer","minimum":1},"nodeVersion":{"type":"string"},"pythonVersion":{"type":"string"}},"patternProperties":{"^x-":true},"additionalProperties":false},"guardrails":{"type":"object","properties":{"input":{"type":"array","items":{"type":"object","properties":{"type":{"type":"string","enum":["topic-filter","pii-detector","prompt-injection","hallucination-detector","toxicity-filter","custom"]},"action":{"type":"string"},"threshold":{"type":"number","minimum":0,"maximum":1},"blockedTopics":{"type":"array","items":{"type":"string"}},"fields":{"type":"array","items":{"type":"string"}},"sensitivity":{"type":"string"},"module":{"type":"string"},"function":{"type":"string"},"maxRetries":{"type":"integer","minimum":0},"message":{"type":"string"}},"required":["type"],"patternProperties":{"^x-":true},"additionalProperties":false}},"output":{"type":"array","items":{"type":"object","properties":{"type":{"type":"string","enum":["topic-filter","pii-detector","prompt-injection","hallucination-detector","toxicity-filter","custom"]},"action":{"type":"string"},"threshold":{"type":"number","minimum":0,"maximum":1},"blockedTopics":{"type":"array","items":{"type":"string"}},"fields":{"type":"array","items":{"type":"string"}},"sensitivity":{"type":"string"},"module":{"type":"string"},"function":{"type":"string"},"maxRetries":{"type":"integer","minimum":0},"message":{"type":"string"}},"required":["type"],"patternProperties":{"^x-":true},"additionalProperties":false}}},"patternProperties":{"^x-":true},"additionalProperties":false},"evaluation":{"type":"object","properties":{"framework":{"type":"string"},"datasets":{"type":"array","items":{"type":"object","properties":{"name":{"type":"string","minLength":1},"path":{"type":"string","minLength":1},"metrics":{"type":"array","items":{"type":"string"}}},"required":["name","path"],"patternProperties":{"^x-":true},"additionalProperties":false}},"metrics":{"type":"array","items":{"type":"string"}},"thresholds":{"type":"object","additionalProperties":{"type":"number","minimum":0,"maximum":1}},"ciGate":{"type":"boolean"}},"patternProperties":{"^x-":true},"additionalProperties":false},"observability":{"type":"object","properties":{"tracing":{"type":"object","properties":{"backend":{"type":"string","minLength":1},"endpoint":{"type":"string"},"publicKey":{"type":"string"},"secretKey":{"type":"string","minLength":1},"sampleRate":{"type":"number","minimum":0,"maximum":1}},"required":["backend"],"patternProperties":{"^x-":true},"additionalProperties":false},"metrics":{"type":"object","properties":{"backend":{"type":"string","minLength":1},"endpoint":{"type":"string"},"serviceName":{"type":"string"}},"required":["backend"],"patternProperties":{"^x-":true},"additionalProperties":false},"logging":{"type":"object","properties":{"level":{"type":"string"},"structured":{"type":"boolean"},"redactFields":{"type":"array","items":{"type":"string"}}},"patternProperties":{"^x-":true},"additionalProperties":false}},"patternProperties":{"^x-":true},"additionalProperties":false},"compliance":{"type":"object","properties":{"packs":{"type":"array","items":{"type":"string","enum":["owasp-llm-top10","model-resilience","memory-hygiene","evaluation-coverage","observability","metadata-quality"]}},"suppressions":{"type":"array","items":{"type":"object","properties":{"rule":{"type":"string","minLength":1},"reason":{"type":"string","minLength":1},"approvedBy":{"type":"string"},"expires":{"type":"string","if":{"pattern":"^\\$(env|file|secret|func):"},"else":{"pattern":"^\\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\\d|3[01])(?:T\\d{2}:\\d{2}(?::\\d{2}(?:\\.\\d+)?)?(?:Z|[+-]\\d{2}:\\d{2}))?$"}}},"required":["rule","reason"],"patternProperties":{"^x-":true},"additionalProperties":false}},"auditSchedule":{"type":"string"}},"patternProperties":{"^x-":true},"additionalProperties":false},"api":{"type":"object","properties":{"type":{"type":"string","enum":["rest","mcp","websocket"]},"port":{"type":"integer","minimum":1,"maximum":65535},"pathPrefix":{"type":"string","if":{"pattern":"^\\$(env|file|secret|func):"},"else":{"pattern":"^/[^\\s]*$"}},"url":{"type":"string","if":{"pattern":"^\\$(env|file|secret|func):"},"else":{"pattern":"^(?:https?|wss?)://[^\\s/?#]+[^\\s]*$"}},"auth":{"type":"object","properties":{"type":{"type":"string","enum":["jwt","apikey","oauth2","none"]},"jwksUri":{"type":"string","if":{"pattern":"^\\$(env|file|secret|func):"},"else":{"pattern":"^https?://[^\\s/?#]+[^\\s]*$"}},"header":{"type":"string"}},"patternProperties":{"^x-":true},"additionalProperties":false},"rateLimit":{"type":"object","properties":{"requestsPerMinute":{"type":"integer","minimum":1},"requestsPerHour":{"type":"integer","minimum":1}},"patternProperties":{"^x-":true},"additionalProperties":false},"streaming":{"type":"boolean"},"healthEndpoint":{"type":"string","if":{"pattern":"^\\$(env|file|secret|func):"},"else":{"pattern":"^/[^\\s]*$"}},"metricsEndpoint":{"type":"string","if":{"pattern":"^\\$(env|file|secret|func):"},"else":{"pattern":"^/[^\\s]*$"}},"corsOrigins":{"type":"array","items":{"type":"string"}},"chatEndpoint":{"type":"object","properties":{"path":{"type":"string","if":{"pattern":"^\\$(env|file|secret|func):"},"else":{"pattern":"^/[^\\s]*$"}},"protocol":{"type":"string","enum":["openai-compatible","custom"]}},"patternProperties":{"^x-":true},"additionalProperties":false}},"patternProperties":{"^x-":true},"additionalProperties":false},"subagents":{"type":"array","items":{"type":"object","properties":{"name":{"type":"string","minLength":1},"ref":{"type":"object","properties":{"manifest":{"type":"string","minLength":1},"a2a":{"type":"object","properties":{"url":{"type":"string","if":{"pattern":"^\\$(env|file|secret|func):"},"else":{"pattern":"^https?://[^\\s/?#]+[^\\s]*$"}},"auth":{"type":"object","properties":{"type":{"type":"string"},"token":{"type":"string","minLength":1},"header":{"type":"string"}},"patternProperties":{"^x-":true},"additionalProperties":false}},"required":["url"],"patternProperties":{"^x-":true},"additionalProperties":false}},"patternProperties":{"^x-":true},"additionalProperties":false,"oneOf":[{"required":["manifest"]},{"required":["a2a"]}]},"invocation":{"type":"string","enum":["parallel","sequential","on-demand"]},"passContext":{"type":"boolean"},"triggerKeywords":{"type":"array","items":{"type":"string"}}},"required":["name","ref"],"patternProperties":{"^x-":true},"additionalProperties":false}},"skills":{"type":"array","items":{"type":"object","properties":{"id":{"type":"string","minLength":1},"version":{"type":"string"}},"required":["id"],"patternProperties":{"^x-":true},"additionalProperties":false}},"humanInTheLoop":{"type":"object","properties":{"enabled":{"type":"boolean"},"approvalRequired":{"type":"array","items":{"type":"string"}},"timeoutSeconds":{"type":"integer","minimum":1},"timeoutAction":{"type":"string"},"notifyVia":{"type":"array","items":{"type":"string"}},"webhookUrl":{"type":"string","if":{"pattern":"^\\$(env|file|secret|func):"},"else":{"pattern":"^https?://[^\\s/?#]+[^\\s]*$"}}},"patternProperties":{"^x-":true},"additionalProperties":false}},"required":["model"],"patternProperties":{"^x-":true},"additionalProperties":false}},"required":["apiVersion","kind","metadata","spec"],"patternProperties":{"^x-":true},"additionalProperties":false};
+const schema31 = {"type":"object","properties":{"apiVersion":{"type":"string","const":"platform.io/v1"},"kind":{"type":"string","const":"PlatformAgent"},"metadata":{"type":"object","properties":{"name":{"type":"string","pattern":"^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$"},"version":{"type":"string","if":{"pattern":"^\\$(env|file|secret|func):"},"else":{"pattern":"^(?:0|[1-9]\\d*)\\.(?:0|[1-9]\\d*)\\.(?:0|[1-9]\\d*)(?:-(?:0|[1-9]\\d*|\\d*[A-Za-z-][0-9A-Za-z-]*)(?:\\.(?:0|[1-9]\\d*|\\d*[A-Za-z-][0-9A-Za-z-]*))*)?(?:\\+[0-9A-Za-z-]+(?:\\.[0-9A-Za-z-]+)*)?$"}},"description":{"type":"string"},"tags":{"type":"array","items":{"type":"string"}},"author":{"type":"string"},"license":{"type":"string"}},"required":["name","version","description"],"patternProperties":{"^x-":true},"additionalProperties":false},"spec":{"type":"object","properties":{"model":{"type":"object","properties":{"provider":{"type":"string","minLength":1},"id":{"type":"string","minLength":1},"apiKey":{"type":"string","minLength":1},"parameters":{"type":"object","properties":{"temperature":{"type":"number","minimum":0,"maximum":2},"maxTokens":{"type":"integer","minimum":1},"topP":{"type":"number","minimum":0,"maximum":1},"frequencyPenalty":{"type":"number"},"presencePenalty":{"type":"number"}},"patternProperties":{"^x-":true},"additionalProperties":false},"fallback":{"type":"object","properties":{"provider":{"type":"string","minLength":1},"id":{"type":"string","minLength":1},"apiKey":{"type":"string","minLength":1},"triggerOn":{"type":"array","items":{"type":"string","enum":["rate_limit","timeout","error_5xx","error_4xx"]}},"maxRetries":{"type":"integer","minimum":0,"maximum":10}},"required":["provider","id","apiKey"],"patternProperties":{"^x-":true},"additionalProperties":false},"costControls":{"type":"object","properties":{"maxMonthlyUSD":{"type":"number","minimum":0},"alertAtUSD":{"type":"number","minimum":0},"maxTokensPerDay":{"type":"integer","minimum":1},"usdPerMillionTokens":{"type":"object","properties":{"input":{"type":"number","minimum":0},"output":{"type":"number","minimum":0}},"patternProperties":{"^x-":true},"additionalProperties":false}},"patternProperties":{"^x-":true},"additionalProperties":false}},"required":["provider","id","apiKey"],"patternProperties":{"^x-":true},"additionalProperties":false},"prompts":{"type":"object","properties":{"system":{"type":"string"},"fallback":{"type":"string"},"hotReload":{"type":"boolean"},"variables":{"type":"array","items":{"type":"object","properties":{"name":{"type":"string","minLength":1},"value":{"type":"string"}},"required":["name","value"],"patternProperties":{"^x-":true},"additionalProperties":false}}},"patternProperties":{"^x-":true},"additionalProperties":false},"tools":{"type":"array","items":{"type":"object","properties":{"name":{"type":"string","minLength":1},"type":{"type":"string","enum":["function","mcp","builtin"]},"description":{"type":"string"},"module":{"type":"string"},"function":{"type":"string"},"annotations":{"type":"object","properties":{"readOnlyHint":{"type":"boolean"},"destructiveHint":{"type":"boolean"},"idempotentHint":{"type":"boolean"},"openWorldHint":{"type":"boolean"}},"patternProperties":{"^x-":true},"additionalProperties":false}},"required":["name"],"patternProperties":{"^x-":true},"additionalProperties":false}},"mcp":{"type":"object","properties":{"servers":{"type":"array","items":{"type":"object","properties":{"name":{"type":"string","minLength":1},"transport":{"type":"string","enum":["stdio","sse","http"]},"host":{"type":"string","minLength":1},"port":{"type":"integer","minimum":1,"maximum":65535},"url":{"type":"string","if":{"pattern":"^\\$(env|file|secret|func):"},"else":{"pattern":"^https?://[^\\s/?#]+[^\\s]*$"}},"command":{"type":"string","minLength":1},"args":{"type":"array","items":{"type":"string"}},"env":{"type":"object","additionalProperties":{"type":"string"}},"healthCheck":{"type":"object","properties":{"timeoutSeconds":{"type":"integer","minimum":1,"maximum":60}},"patternProperties":{"^x-":true},"additionalProperties":false}},"required":["name"],"patternProperties":{"^x-":true},"additionalProperties":false,"if":{"properties":{"transport":{"const":"stdio"}},"required":["transport"]},"then":{"anyOf":[{"required":["command"]}]},"else":{"if":{"properties":{"transport":{"enum":["sse","http"]}},"required":["transport"]},"then":{"anyOf":[{"required":["url"]},{"required":["host","port"]}]},"else":{"anyOf":[{"required":["url"]},{"required":["host","port"]},{"required":["command"]}]}}}}},"patternProperties":{"^x-":true},"additionalProperties":false},"memory":{"type":"object","properties":{"backend":{"type":"string"},"shortTerm":{"type":"object","properties":{"backend":{"type":"string"},"maxTurns":{"type":"integer","minimum":1},"maxTokens":{"type":"integer","minimum":1},"ttlSeconds":{"type":"integer","minimum":0},"connection":{"type":"string"}},"patternProperties":{"^x-":true},"additionalProperties":false},"longTerm":{"type":"object","properties":{"backend":{"type":"string","minLength":1},"connectionString":{"type":"string"},"table":{"type":"string"},"ttlDays":{"type":"integer","minimum":0}},"required":["backend"],"patternProperties":{"^x-":true},"additionalProperties":false},"vector":{"type":"object","properties":{"backend":{"type":"string","minLength":1},"connectionString":{"type":"string"},"apiKey":{"type":"string","minLength":1},"dimension":{"type":"integer","minimum":1},"topK":{"type":"integer","minimum":1},"namespace":{"type":"string"}},"required":["backend"],"patternProperties":{"^x-":true},"additionalProperties":false},"hygiene":{"type":"object","properties":{"piiScrubFields":{"type":"array","items":{"type":"string"}},"auditLog":{"type":"boolean"},"retentionPolicy":{"type":"string"}},"patternProperties":{"^x-":true},"additionalProperties":false}},"patternProperties":{"^x-":true},"additionalProperties":false},"requires":{"type":"object","properties":{"envVars":{"type":"array","items":{"type":"string","pattern":"^[A-Za-z_][A-Za-z0-9_]*$"}},"services":{"type":"array","items":{"type":"object","properties":{"name":{"type":"string","minLength":1},"type":{"type":"string","minLength":1},"address":{"type":"string","if":{"pattern":"^\\$(env|file|secret|func):"},"else":{"pattern":"^(?:[A-Za-z][A-Za-z0-9+.-]*://[^\\s]+|(?:\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?):(?:[1-9]\\d{0,3}|[1-5]\\d{4}|6[0-4]\\d{3}|65[0-4]\\d{2}|655[0-2]\\d|6553[0-5]))$"}},"critical":{"type":"boolean"}},"patternProperties":{"^x-":true},"additionalProperties":false,"anyOf":[{"required":["name"]},{"required":["type"]}]}},"minimumMemoryMB":{"type":"integer","minimum":1},"nodeVersion":{"type":"string"},"pythonVersion":{"type":"string"}},"patternProperties":{"^x-":true},"additionalProperties":false},"guardrails":{"type":"object","properties":{"input":{"type":"array","items":{"type":"object","properties":{"type":{"type":"string","enum":["topic-filter","pii-detector","prompt-injection","hallucination-detector","toxicity-filter","custom"]},"action":{"type":"string"},"threshold":{"type":"number","minimum":0,"maximum":1},"blockedTopics":{"type":"array","items":{"type":"string"}},"fields":{"type":"array","items":{"type":"string"}},"sensitivity":{"type":"string"},"module":{"type":"string"},"function":{"type":"string"},"maxRetries":{"type":"integer","minimum":0},"message":{"type":"string"}},"required":["type"],"patternProperties":{"^x-":true},"additionalProperties":false}},"output":{"type":"array","items":{"type":"object","properties":{"type":{"type":"string","enum":["topic-filter","pii-detector","prompt-injection","hallucination-detector","toxicity-filter","custom"]},"action":{"type":"string"},"threshold":{"type":"number","minimum":0,"maximum":1},"blockedTopics":{"type":"array","items":{"type":"string"}},"fields":{"type":"array","items":{"type":"string"}},"sensitivity":{"type":"string"},"module":{"type":"string"},"function":{"type":"string"},"maxRetries":{"type":"integer","minimum":0},"message":{"type":"string"}},"required":["type"],"patternProperties":{"^x-":true},"additionalProperties":false}}},"patternProperties":{"^x-":true},"additionalProperties":false},"evaluation":{"type":"object","properties":{"framework":{"type":"string"},"datasets":{"type":"array","items":{"type":"object","properties":{"name":{"type":"string","minLength":1},"path":{"type":"string","minLength":1},"metrics":{"type":"array","items":{"type":"string"}}},"required":["name","path"],"patternProperties":{"^x-":true},"additionalProperties":false}},"metrics":{"type":"array","items":{"type":"string"}},"thresholds":{"type":"object","additionalProperties":{"type":"number","minimum":0,"maximum":1}},"ciGate":{"type":"boolean"}},"patternProperties":{"^x-":true},"additionalProperties":false},"observability":{"type":"object","properties":{"tracing":{"type":"object","properties":{"backend":{"type":"string","minLength":1},"endpoint":{"type":"string"},"publicKey":{"type":"string"},"secretKey":{"type":"string","minLength":1},"sampleRate":{"type":"number","minimum":0,"maximum":1}},"required":["backend"],"patternProperties":{"^x-":true},"additionalProperties":false},"metrics":{"type":"object","properties":{"backend":{"type":"string","minLength":1},"endpoint":{"type":"string"},"serviceName":{"type":"string"}},"required":["backend"],"patternProperties":{"^x-":true},"additionalProperties":false},"logging":{"type":"object","properties":{"level":{"type":"string"},"structured":{"type":"boolean"},"redactFields":{"type":"array","items":{"type":"string"}}},"patternProperties":{"^x-":true},"additionalProperties":false}},"patternProperties":{"^x-":true},"additionalProperties":false},"compliance":{"type":"object","properties":{"packs":{"type":"array","items":{"type":"string","enum":["owasp-llm-top10","model-resilience","memory-hygiene","evaluation-coverage","observability","metadata-quality"]}},"suppressions":{"type":"array","items":{"type":"object","properties":{"rule":{"type":"string","minLength":1},"reason":{"type":"string","minLength":1},"approvedBy":{"type":"string"},"expires":{"type":"string","if":{"pattern":"^\\$(env|file|secret|func):"},"else":{"pattern":"^\\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\\d|3[01])(?:T\\d{2}:\\d{2}(?::\\d{2}(?:\\.\\d+)?)?(?:Z|[+-]\\d{2}:\\d{2}))?$"}}},"required":["rule","reason"],"patternProperties":{"^x-":true},"additionalProperties":false}},"auditSchedule":{"type":"string"}},"patternProperties":{"^x-":true},"additionalProperties":false},"api":{"type":"object","properties":{"type":{"type":"string","enum":["rest","mcp","websocket"]},"port":{"type":"integer","minimum":1,"maximum":65535},"pathPrefix":{"type":"string","if":{"pattern":"^\\$(env|file|secret|func):"},"else":{"pattern":"^/[^\\s]*$"}},"url":{"type":"string","if":{"pattern":"^\\$(env|file|secret|func):"},"else":{"pattern":"^(?:https?|wss?)://[^\\s/?#]+[^\\s]*$"}},"auth":{"type":"object","properties":{"type":{"type":"string","enum":["jwt","apikey","oauth2","none"]},"jwksUri":{"type":"string","if":{"pattern":"^\\$(env|file|secret|func):"},"else":{"pattern":"^https?://[^\\s/?#]+[^\\s]*$"}},"header":{"type":"string"}},"patternProperties":{"^x-":true},"additionalProperties":false},"rateLimit":{"type":"object","properties":{"requestsPerMinute":{"type":"integer","minimum":1},"requestsPerHour":{"type":"integer","minimum":1}},"patternProperties":{"^x-":true},"additionalProperties":false},"streaming":{"type":"boolean"},"healthEndpoint":{"type":"string","if":{"pattern":"^\\$(env|file|secret|func):"},"else":{"pattern":"^/[^\\s]*$"}},"capabilitiesEndpoint":{"type":"string","if":{"pattern":"^\\$(env|file|secret|func):"},"else":{"pattern":"^/[^\\s]*$"}},"metricsEndpoint":{"type":"string","if":{"pattern":"^\\$(env|file|secret|func):"},"else":{"pattern":"^/[^\\s]*$"}},"corsOrigins":{"type":"array","items":{"type":"string"}},"chatEndpoint":{"type":"object","properties":{"path":{"type":"string","if":{"pattern":"^\\$(env|file|secret|func):"},"else":{"pattern":"^/[^\\s]*$"}},"protocol":{"type":"string","enum":["openai-compatible","custom"]}},"patternProperties":{"^x-":true},"additionalProperties":false}},"patternProperties":{"^x-":true},"additionalProperties":false},"subagents":{"type":"array","items":{"type":"object","properties":{"name":{"type":"string","minLength":1},"ref":{"type":"object","properties":{"manifest":{"type":"string","minLength":1},"a2a":{"type":"object","properties":{"url":{"type":"string","if":{"pattern":"^\\$(env|file|secret|func):"},"else":{"pattern":"^https?://[^\\s/?#]+[^\\s]*$"}},"auth":{"type":"object","properties":{"type":{"type":"string"},"token":{"type":"string","minLength":1},"header":{"type":"string"}},"patternProperties":{"^x-":true},"additionalProperties":false}},"required":["url"],"patternProperties":{"^x-":true},"additionalProperties":false}},"patternProperties":{"^x-":true},"additionalProperties":false,"oneOf":[{"required":["manifest"]},{"required":["a2a"]}]},"invocation":{"type":"string","enum":["parallel","sequential","on-demand"]},"passContext":{"type":"boolean"},"triggerKeywords":{"type":"array","items":{"type":"string"}}},"required":["name","ref"],"patternProperties":{"^x-":true},"additionalProperties":false}},"skills":{"type":"array","items":{"type":"object","properties":{"id":{"type":"string","minLength":1},"version":{"type":"string"}},"required":["id"],"patternProperties":{"^x-":true},"additionalProperties":false}},"humanInTheLoop":{"type":"object","properties":{"enabled":{"type":"boolean"},"approvalRequired":{"type":"array","items":{"type":"string"}},"timeoutSeconds":{"type":"integer","minimum":1},"timeoutAction":{"type":"string"},"notifyVia":{"type":"array","items":{"type":"string"}},"webhookUrl":{"type":"string","if":{"pattern":"^\\$(env|file|secret|func):"},"else":{"pattern":"^https?://[^\\s/?#]+[^\\s]*$"}}},"patternProperties":{"^x-":true},"additionalProperties":false}},"required":["model"],"patternProperties":{"^x-":true},"additionalProperties":false}},"required":["apiVersion","kind","metadata","spec"],"patternProperties":{"^x-":true},"additionalProperties":false};
 const pattern4 = new RegExp("^x-", "u");
 const pattern6 = new RegExp("^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$", "u");
 const pattern7 = new RegExp("^\\$(env|file|secret|func):", "u");
@@ -4850,10 +4850,10 @@ vErrors.push(err366);
 errors++;
 }
 }
-if(data177.metricsEndpoint !== undefined){
-let data191 = data177.metricsEndpoint;
+if(data177.capabilitiesEndpoint !== undefined){
+let data191 = data177.capabilitiesEndpoint;
 if(typeof data191 !== "string"){
-const err367 = {instancePath:instancePath+"/spec/api/metricsEndpoint",schemaPath:"#/properties/spec/properties/api/properties/metricsEndpoint/type",keyword:"type",params:{type: "string"}};
+const err367 = {instancePath:instancePath+"/spec/api/capabilitiesEndpoint",schemaPath:"#/properties/spec/properties/api/properties/capabilitiesEndpoint/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err367];
 }
@@ -4891,7 +4891,7 @@ if(!_valid14){
 const _errs467 = errors;
 if(typeof data191 === "string"){
 if(!pattern49.test(data191)){
-const err369 = {instancePath:instancePath+"/spec/api/metricsEndpoint",schemaPath:"#/properties/spec/properties/api/properties/metricsEndpoint/else/pattern",keyword:"pattern",params:{pattern: "^/[^\\s]*$"}};
+const err369 = {instancePath:instancePath+"/spec/api/capabilitiesEndpoint",schemaPath:"#/properties/spec/properties/api/properties/capabilitiesEndpoint/else/pattern",keyword:"pattern",params:{pattern: "^/[^\\s]*$"}};
 if(vErrors === null){
 vErrors = [err369];
 }
@@ -4905,7 +4905,7 @@ var _valid14 = _errs467 === errors;
 valid96 = _valid14;
 }
 if(!valid96){
-const err370 = {instancePath:instancePath+"/spec/api/metricsEndpoint",schemaPath:"#/properties/spec/properties/api/properties/metricsEndpoint/if",keyword:"if",params:{failingKeyword: "else"}};
+const err370 = {instancePath:instancePath+"/spec/api/capabilitiesEndpoint",schemaPath:"#/properties/spec/properties/api/properties/capabilitiesEndpoint/if",keyword:"if",params:{failingKeyword: "else"}};
 if(vErrors === null){
 vErrors = [err370];
 }
@@ -4915,13 +4915,10 @@ vErrors.push(err370);
 errors++;
 }
 }
-if(data177.corsOrigins !== undefined){
-let data192 = data177.corsOrigins;
-if(Array.isArray(data192)){
-const len21 = data192.length;
-for(let i21=0; i21<len21; i21++){
-if(typeof data192[i21] !== "string"){
-const err371 = {instancePath:instancePath+"/spec/api/corsOrigins/" + i21,schemaPath:"#/properties/spec/properties/api/properties/corsOrigins/items/type",keyword:"type",params:{type: "string"}};
+if(data177.metricsEndpoint !== undefined){
+let data192 = data177.metricsEndpoint;
+if(typeof data192 !== "string"){
+const err371 = {instancePath:instancePath+"/spec/api/metricsEndpoint",schemaPath:"#/properties/spec/properties/api/properties/metricsEndpoint/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err371];
 }
@@ -4930,10 +4927,12 @@ vErrors.push(err371);
 }
 errors++;
 }
-}
-}
-else {
-const err372 = {instancePath:instancePath+"/spec/api/corsOrigins",schemaPath:"#/properties/spec/properties/api/properties/corsOrigins/type",keyword:"type",params:{type: "array"}};
+const _errs470 = errors;
+let valid97 = true;
+const _errs471 = errors;
+if(typeof data192 === "string"){
+if(!pattern7.test(data192)){
+const err372 = {};
 if(vErrors === null){
 vErrors = [err372];
 }
@@ -4943,12 +4942,21 @@ vErrors.push(err372);
 errors++;
 }
 }
-if(data177.chatEndpoint !== undefined){
-let data194 = data177.chatEndpoint;
-if(data194 && typeof data194 == "object" && !Array.isArray(data194)){
-for(const key38 in data194){
-if(!(((key38 === "path") || (key38 === "protocol")) || (pattern4.test(key38)))){
-const err373 = {instancePath:instancePath+"/spec/api/chatEndpoint",schemaPath:"#/properties/spec/properties/api/properties/chatEndpoint/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key38}};
+var _valid15 = _errs471 === errors;
+errors = _errs470;
+if(vErrors !== null){
+if(_errs470){
+vErrors.length = _errs470;
+}
+else {
+vErrors = null;
+}
+}
+if(!_valid15){
+const _errs472 = errors;
+if(typeof data192 === "string"){
+if(!pattern49.test(data192)){
+const err373 = {instancePath:instancePath+"/spec/api/metricsEndpoint",schemaPath:"#/properties/spec/properties/api/properties/metricsEndpoint/else/pattern",keyword:"pattern",params:{pattern: "^/[^\\s]*$"}};
 if(vErrors === null){
 vErrors = [err373];
 }
@@ -4958,10 +4966,11 @@ vErrors.push(err373);
 errors++;
 }
 }
-if(data194.path !== undefined){
-let data195 = data194.path;
-if(typeof data195 !== "string"){
-const err374 = {instancePath:instancePath+"/spec/api/chatEndpoint/path",schemaPath:"#/properties/spec/properties/api/properties/chatEndpoint/properties/path/type",keyword:"type",params:{type: "string"}};
+var _valid15 = _errs472 === errors;
+valid97 = _valid15;
+}
+if(!valid97){
+const err374 = {instancePath:instancePath+"/spec/api/metricsEndpoint",schemaPath:"#/properties/spec/properties/api/properties/metricsEndpoint/if",keyword:"if",params:{failingKeyword: "else"}};
 if(vErrors === null){
 vErrors = [err374];
 }
@@ -4970,12 +4979,14 @@ vErrors.push(err374);
 }
 errors++;
 }
-const _errs477 = errors;
-let valid100 = true;
-const _errs478 = errors;
-if(typeof data195 === "string"){
-if(!pattern7.test(data195)){
-const err375 = {};
+}
+if(data177.corsOrigins !== undefined){
+let data193 = data177.corsOrigins;
+if(Array.isArray(data193)){
+const len21 = data193.length;
+for(let i21=0; i21<len21; i21++){
+if(typeof data193[i21] !== "string"){
+const err375 = {instancePath:instancePath+"/spec/api/corsOrigins/" + i21,schemaPath:"#/properties/spec/properties/api/properties/corsOrigins/items/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err375];
 }
@@ -4985,21 +4996,9 @@ vErrors.push(err375);
 errors++;
 }
 }
-var _valid15 = _errs478 === errors;
-errors = _errs477;
-if(vErrors !== null){
-if(_errs477){
-vErrors.length = _errs477;
 }
 else {
-vErrors = null;
-}
-}
-if(!_valid15){
-const _errs479 = errors;
-if(typeof data195 === "string"){
-if(!pattern49.test(data195)){
-const err376 = {instancePath:instancePath+"/spec/api/chatEndpoint/path",schemaPath:"#/properties/spec/properties/api/properties/chatEndpoint/properties/path/else/pattern",keyword:"pattern",params:{pattern: "^/[^\\s]*$"}};
+const err376 = {instancePath:instancePath+"/spec/api/corsOrigins",schemaPath:"#/properties/spec/properties/api/properties/corsOrigins/type",keyword:"type",params:{type: "array"}};
 if(vErrors === null){
 vErrors = [err376];
 }
@@ -5009,11 +5008,12 @@ vErrors.push(err376);
 errors++;
 }
 }
-var _valid15 = _errs479 === errors;
-valid100 = _valid15;
-}
-if(!valid100){
-const err377 = {instancePath:instancePath+"/spec/api/chatEndpoint/path",schemaPath:"#/properties/spec/properties/api/properties/chatEndpoint/properties/path/if",keyword:"if",params:{failingKeyword: "else"}};
+if(data177.chatEndpoint !== undefined){
+let data195 = data177.chatEndpoint;
+if(data195 && typeof data195 == "object" && !Array.isArray(data195)){
+for(const key38 in data195){
+if(!(((key38 === "path") || (key38 === "protocol")) || (pattern4.test(key38)))){
+const err377 = {instancePath:instancePath+"/spec/api/chatEndpoint",schemaPath:"#/properties/spec/properties/api/properties/chatEndpoint/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key38}};
 if(vErrors === null){
 vErrors = [err377];
 }
@@ -5023,10 +5023,10 @@ vErrors.push(err377);
 errors++;
 }
 }
-if(data194.protocol !== undefined){
-let data196 = data194.protocol;
+if(data195.path !== undefined){
+let data196 = data195.path;
 if(typeof data196 !== "string"){
-const err378 = {instancePath:instancePath+"/spec/api/chatEndpoint/protocol",schemaPath:"#/properties/spec/properties/api/properties/chatEndpoint/properties/protocol/type",keyword:"type",params:{type: "string"}};
+const err378 = {instancePath:instancePath+"/spec/api/chatEndpoint/path",schemaPath:"#/properties/spec/properties/api/properties/chatEndpoint/properties/path/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err378];
 }
@@ -5035,8 +5035,12 @@ vErrors.push(err378);
 }
 errors++;
 }
-if(!((data196 === "openai-compatible") || (data196 === "custom"))){
-const err379 = {instancePath:instancePath+"/spec/api/chatEndpoint/protocol",schemaPath:"#/properties/spec/properties/api/properties/chatEndpoint/properties/protocol/enum",keyword:"enum",params:{allowedValues: schema31.properties.spec.properties.api.properties.chatEndpoint.properties.protocol.enum}};
+const _errs482 = errors;
+let valid101 = true;
+const _errs483 = errors;
+if(typeof data196 === "string"){
+if(!pattern7.test(data196)){
+const err379 = {};
 if(vErrors === null){
 vErrors = [err379];
 }
@@ -5046,9 +5050,21 @@ vErrors.push(err379);
 errors++;
 }
 }
+var _valid16 = _errs483 === errors;
+errors = _errs482;
+if(vErrors !== null){
+if(_errs482){
+vErrors.length = _errs482;
 }
 else {
-const err380 = {instancePath:instancePath+"/spec/api/chatEndpoint",schemaPath:"#/properties/spec/properties/api/properties/chatEndpoint/type",keyword:"type",params:{type: "object"}};
+vErrors = null;
+}
+}
+if(!_valid16){
+const _errs484 = errors;
+if(typeof data196 === "string"){
+if(!pattern49.test(data196)){
+const err380 = {instancePath:instancePath+"/spec/api/chatEndpoint/path",schemaPath:"#/properties/spec/properties/api/properties/chatEndpoint/properties/path/else/pattern",keyword:"pattern",params:{pattern: "^/[^\\s]*$"}};
 if(vErrors === null){
 vErrors = [err380];
 }
@@ -5058,9 +5074,11 @@ vErrors.push(err380);
 errors++;
 }
 }
+var _valid16 = _errs484 === errors;
+valid101 = _valid16;
 }
-else {
-const err381 = {instancePath:instancePath+"/spec/api",schemaPath:"#/properties/spec/properties/api/type",keyword:"type",params:{type: "object"}};
+if(!valid101){
+const err381 = {instancePath:instancePath+"/spec/api/chatEndpoint/path",schemaPath:"#/properties/spec/properties/api/properties/chatEndpoint/properties/path/if",keyword:"if",params:{failingKeyword: "else"}};
 if(vErrors === null){
 vErrors = [err381];
 }
@@ -5070,15 +5088,10 @@ vErrors.push(err381);
 errors++;
 }
 }
-if(data10.subagents !== undefined){
-let data197 = data10.subagents;
-if(Array.isArray(data197)){
-const len22 = data197.length;
-for(let i22=0; i22<len22; i22++){
-let data198 = data197[i22];
-if(data198 && typeof data198 == "object" && !Array.isArray(data198)){
-if(data198.name === undefined){
-const err382 = {instancePath:instancePath+"/spec/subagents/" + i22,schemaPath:"#/properties/spec/properties/subagents/items/required",keyword:"required",params:{missingProperty: "name"}};
+if(data195.protocol !== undefined){
+let data197 = data195.protocol;
+if(typeof data197 !== "string"){
+const err382 = {instancePath:instancePath+"/spec/api/chatEndpoint/protocol",schemaPath:"#/properties/spec/properties/api/properties/chatEndpoint/properties/protocol/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err382];
 }
@@ -5087,8 +5100,8 @@ vErrors.push(err382);
 }
 errors++;
 }
-if(data198.ref === undefined){
-const err383 = {instancePath:instancePath+"/spec/subagents/" + i22,schemaPath:"#/properties/spec/properties/subagents/items/required",keyword:"required",params:{missingProperty: "ref"}};
+if(!((data197 === "openai-compatible") || (data197 === "custom"))){
+const err383 = {instancePath:instancePath+"/spec/api/chatEndpoint/protocol",schemaPath:"#/properties/spec/properties/api/properties/chatEndpoint/properties/protocol/enum",keyword:"enum",params:{allowedValues: schema31.properties.spec.properties.api.properties.chatEndpoint.properties.protocol.enum}};
 if(vErrors === null){
 vErrors = [err383];
 }
@@ -5097,9 +5110,10 @@ vErrors.push(err383);
 }
 errors++;
 }
-for(const key39 in data198){
-if(!((((((key39 === "name") || (key39 === "ref")) || (key39 === "invocation")) || (key39 === "passContext")) || (key39 === "triggerKeywords")) || (pattern4.test(key39)))){
-const err384 = {instancePath:instancePath+"/spec/subagents/" + i22,schemaPath:"#/properties/spec/properties/subagents/items/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key39}};
+}
+}
+else {
+const err384 = {instancePath:instancePath+"/spec/api/chatEndpoint",schemaPath:"#/properties/spec/properties/api/properties/chatEndpoint/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err384];
 }
@@ -5109,11 +5123,9 @@ vErrors.push(err384);
 errors++;
 }
 }
-if(data198.name !== undefined){
-let data199 = data198.name;
-if(typeof data199 === "string"){
-if(data199.length < 1){
-const err385 = {instancePath:instancePath+"/spec/subagents/" + i22+"/name",schemaPath:"#/properties/spec/properties/subagents/items/properties/name/minLength",keyword:"minLength",params:{limit: 1}};
+}
+else {
+const err385 = {instancePath:instancePath+"/spec/api",schemaPath:"#/properties/spec/properties/api/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err385];
 }
@@ -5123,8 +5135,15 @@ vErrors.push(err385);
 errors++;
 }
 }
-else {
-const err386 = {instancePath:instancePath+"/spec/subagents/" + i22+"/name",schemaPath:"#/properties/spec/properties/subagents/items/properties/name/type",keyword:"type",params:{type: "string"}};
+if(data10.subagents !== undefined){
+let data198 = data10.subagents;
+if(Array.isArray(data198)){
+const len22 = data198.length;
+for(let i22=0; i22<len22; i22++){
+let data199 = data198[i22];
+if(data199 && typeof data199 == "object" && !Array.isArray(data199)){
+if(data199.name === undefined){
+const err386 = {instancePath:instancePath+"/spec/subagents/" + i22,schemaPath:"#/properties/spec/properties/subagents/items/required",keyword:"required",params:{missingProperty: "name"}};
 if(vErrors === null){
 vErrors = [err386];
 }
@@ -5133,16 +5152,8 @@ vErrors.push(err386);
 }
 errors++;
 }
-}
-if(data198.ref !== undefined){
-let data200 = data198.ref;
-const _errs491 = errors;
-let valid104 = false;
-let passing0 = null;
-const _errs492 = errors;
-if(data200 && typeof data200 == "object" && !Array.isArray(data200)){
-if(data200.manifest === undefined){
-const err387 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/oneOf/0/required",keyword:"required",params:{missingProperty: "manifest"}};
+if(data199.ref === undefined){
+const err387 = {instancePath:instancePath+"/spec/subagents/" + i22,schemaPath:"#/properties/spec/properties/subagents/items/required",keyword:"required",params:{missingProperty: "ref"}};
 if(vErrors === null){
 vErrors = [err387];
 }
@@ -5151,16 +5162,9 @@ vErrors.push(err387);
 }
 errors++;
 }
-}
-var _valid16 = _errs492 === errors;
-if(_valid16){
-valid104 = true;
-passing0 = 0;
-}
-const _errs493 = errors;
-if(data200 && typeof data200 == "object" && !Array.isArray(data200)){
-if(data200.a2a === undefined){
-const err388 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/oneOf/1/required",keyword:"required",params:{missingProperty: "a2a"}};
+for(const key39 in data199){
+if(!((((((key39 === "name") || (key39 === "ref")) || (key39 === "invocation")) || (key39 === "passContext")) || (key39 === "triggerKeywords")) || (pattern4.test(key39)))){
+const err388 = {instancePath:instancePath+"/spec/subagents/" + i22,schemaPath:"#/properties/spec/properties/subagents/items/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key39}};
 if(vErrors === null){
 vErrors = [err388];
 }
@@ -5170,19 +5174,11 @@ vErrors.push(err388);
 errors++;
 }
 }
-var _valid16 = _errs493 === errors;
-if(_valid16 && valid104){
-valid104 = false;
-passing0 = [passing0, 1];
-}
-else {
-if(_valid16){
-valid104 = true;
-passing0 = 1;
-}
-}
-if(!valid104){
-const err389 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/oneOf",keyword:"oneOf",params:{passingSchemas: passing0}};
+if(data199.name !== undefined){
+let data200 = data199.name;
+if(typeof data200 === "string"){
+if(data200.length < 1){
+const err389 = {instancePath:instancePath+"/spec/subagents/" + i22+"/name",schemaPath:"#/properties/spec/properties/subagents/items/properties/name/minLength",keyword:"minLength",params:{limit: 1}};
 if(vErrors === null){
 vErrors = [err389];
 }
@@ -5191,21 +5187,9 @@ vErrors.push(err389);
 }
 errors++;
 }
-else {
-errors = _errs491;
-if(vErrors !== null){
-if(_errs491){
-vErrors.length = _errs491;
 }
 else {
-vErrors = null;
-}
-}
-}
-if(data200 && typeof data200 == "object" && !Array.isArray(data200)){
-for(const key40 in data200){
-if(!(((key40 === "manifest") || (key40 === "a2a")) || (pattern4.test(key40)))){
-const err390 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key40}};
+const err390 = {instancePath:instancePath+"/spec/subagents/" + i22+"/name",schemaPath:"#/properties/spec/properties/subagents/items/properties/name/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err390];
 }
@@ -5215,11 +5199,15 @@ vErrors.push(err390);
 errors++;
 }
 }
-if(data200.manifest !== undefined){
-let data201 = data200.manifest;
-if(typeof data201 === "string"){
-if(data201.length < 1){
-const err391 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref/manifest",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/properties/manifest/minLength",keyword:"minLength",params:{limit: 1}};
+if(data199.ref !== undefined){
+let data201 = data199.ref;
+const _errs496 = errors;
+let valid105 = false;
+let passing0 = null;
+const _errs497 = errors;
+if(data201 && typeof data201 == "object" && !Array.isArray(data201)){
+if(data201.manifest === undefined){
+const err391 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/oneOf/0/required",keyword:"required",params:{missingProperty: "manifest"}};
 if(vErrors === null){
 vErrors = [err391];
 }
@@ -5229,8 +5217,15 @@ vErrors.push(err391);
 errors++;
 }
 }
-else {
-const err392 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref/manifest",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/properties/manifest/type",keyword:"type",params:{type: "string"}};
+var _valid17 = _errs497 === errors;
+if(_valid17){
+valid105 = true;
+passing0 = 0;
+}
+const _errs498 = errors;
+if(data201 && typeof data201 == "object" && !Array.isArray(data201)){
+if(data201.a2a === undefined){
+const err392 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/oneOf/1/required",keyword:"required",params:{missingProperty: "a2a"}};
 if(vErrors === null){
 vErrors = [err392];
 }
@@ -5240,11 +5235,19 @@ vErrors.push(err392);
 errors++;
 }
 }
-if(data200.a2a !== undefined){
-let data202 = data200.a2a;
-if(data202 && typeof data202 == "object" && !Array.isArray(data202)){
-if(data202.url === undefined){
-const err393 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref/a2a",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/properties/a2a/required",keyword:"required",params:{missingProperty: "url"}};
+var _valid17 = _errs498 === errors;
+if(_valid17 && valid105){
+valid105 = false;
+passing0 = [passing0, 1];
+}
+else {
+if(_valid17){
+valid105 = true;
+passing0 = 1;
+}
+}
+if(!valid105){
+const err393 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/oneOf",keyword:"oneOf",params:{passingSchemas: passing0}};
 if(vErrors === null){
 vErrors = [err393];
 }
@@ -5253,9 +5256,21 @@ vErrors.push(err393);
 }
 errors++;
 }
-for(const key41 in data202){
-if(!(((key41 === "url") || (key41 === "auth")) || (pattern4.test(key41)))){
-const err394 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref/a2a",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/properties/a2a/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key41}};
+else {
+errors = _errs496;
+if(vErrors !== null){
+if(_errs496){
+vErrors.length = _errs496;
+}
+else {
+vErrors = null;
+}
+}
+}
+if(data201 && typeof data201 == "object" && !Array.isArray(data201)){
+for(const key40 in data201){
+if(!(((key40 === "manifest") || (key40 === "a2a")) || (pattern4.test(key40)))){
+const err394 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key40}};
 if(vErrors === null){
 vErrors = [err394];
 }
@@ -5265,10 +5280,11 @@ vErrors.push(err394);
 errors++;
 }
 }
-if(data202.url !== undefined){
-let data203 = data202.url;
-if(typeof data203 !== "string"){
-const err395 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref/a2a/url",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/properties/a2a/properties/url/type",keyword:"type",params:{type: "string"}};
+if(data201.manifest !== undefined){
+let data202 = data201.manifest;
+if(typeof data202 === "string"){
+if(data202.length < 1){
+const err395 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref/manifest",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/properties/manifest/minLength",keyword:"minLength",params:{limit: 1}};
 if(vErrors === null){
 vErrors = [err395];
 }
@@ -5277,12 +5293,9 @@ vErrors.push(err395);
 }
 errors++;
 }
-const _errs502 = errors;
-let valid107 = true;
-const _errs503 = errors;
-if(typeof data203 === "string"){
-if(!pattern7.test(data203)){
-const err396 = {};
+}
+else {
+const err396 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref/manifest",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/properties/manifest/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err396];
 }
@@ -5292,21 +5305,11 @@ vErrors.push(err396);
 errors++;
 }
 }
-var _valid17 = _errs503 === errors;
-errors = _errs502;
-if(vErrors !== null){
-if(_errs502){
-vErrors.length = _errs502;
-}
-else {
-vErrors = null;
-}
-}
-if(!_valid17){
-const _errs504 = errors;
-if(typeof data203 === "string"){
-if(!pattern22.test(data203)){
-const err397 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref/a2a/url",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/properties/a2a/properties/url/else/pattern",keyword:"pattern",params:{pattern: "^https?://[^\\s/?#]+[^\\s]*$"}};
+if(data201.a2a !== undefined){
+let data203 = data201.a2a;
+if(data203 && typeof data203 == "object" && !Array.isArray(data203)){
+if(data203.url === undefined){
+const err397 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref/a2a",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/properties/a2a/required",keyword:"required",params:{missingProperty: "url"}};
 if(vErrors === null){
 vErrors = [err397];
 }
@@ -5315,12 +5318,9 @@ vErrors.push(err397);
 }
 errors++;
 }
-}
-var _valid17 = _errs504 === errors;
-valid107 = _valid17;
-}
-if(!valid107){
-const err398 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref/a2a/url",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/properties/a2a/properties/url/if",keyword:"if",params:{failingKeyword: "else"}};
+for(const key41 in data203){
+if(!(((key41 === "url") || (key41 === "auth")) || (pattern4.test(key41)))){
+const err398 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref/a2a",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/properties/a2a/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key41}};
 if(vErrors === null){
 vErrors = [err398];
 }
@@ -5330,12 +5330,10 @@ vErrors.push(err398);
 errors++;
 }
 }
-if(data202.auth !== undefined){
-let data204 = data202.auth;
-if(data204 && typeof data204 == "object" && !Array.isArray(data204)){
-for(const key42 in data204){
-if(!((((key42 === "type") || (key42 === "token")) || (key42 === "header")) || (pattern4.test(key42)))){
-const err399 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref/a2a/auth",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/properties/a2a/properties/auth/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key42}};
+if(data203.url !== undefined){
+let data204 = data203.url;
+if(typeof data204 !== "string"){
+const err399 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref/a2a/url",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/properties/a2a/properties/url/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err399];
 }
@@ -5344,10 +5342,12 @@ vErrors.push(err399);
 }
 errors++;
 }
-}
-if(data204.type !== undefined){
-if(typeof data204.type !== "string"){
-const err400 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref/a2a/auth/type",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/properties/a2a/properties/auth/properties/type/type",keyword:"type",params:{type: "string"}};
+const _errs507 = errors;
+let valid108 = true;
+const _errs508 = errors;
+if(typeof data204 === "string"){
+if(!pattern7.test(data204)){
+const err400 = {};
 if(vErrors === null){
 vErrors = [err400];
 }
@@ -5357,11 +5357,21 @@ vErrors.push(err400);
 errors++;
 }
 }
-if(data204.token !== undefined){
-let data206 = data204.token;
-if(typeof data206 === "string"){
-if(data206.length < 1){
-const err401 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref/a2a/auth/token",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/properties/a2a/properties/auth/properties/token/minLength",keyword:"minLength",params:{limit: 1}};
+var _valid18 = _errs508 === errors;
+errors = _errs507;
+if(vErrors !== null){
+if(_errs507){
+vErrors.length = _errs507;
+}
+else {
+vErrors = null;
+}
+}
+if(!_valid18){
+const _errs509 = errors;
+if(typeof data204 === "string"){
+if(!pattern22.test(data204)){
+const err401 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref/a2a/url",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/properties/a2a/properties/url/else/pattern",keyword:"pattern",params:{pattern: "^https?://[^\\s/?#]+[^\\s]*$"}};
 if(vErrors === null){
 vErrors = [err401];
 }
@@ -5371,8 +5381,11 @@ vErrors.push(err401);
 errors++;
 }
 }
-else {
-const err402 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref/a2a/auth/token",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/properties/a2a/properties/auth/properties/token/type",keyword:"type",params:{type: "string"}};
+var _valid18 = _errs509 === errors;
+valid108 = _valid18;
+}
+if(!valid108){
+const err402 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref/a2a/url",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/properties/a2a/properties/url/if",keyword:"if",params:{failingKeyword: "else"}};
 if(vErrors === null){
 vErrors = [err402];
 }
@@ -5382,9 +5395,12 @@ vErrors.push(err402);
 errors++;
 }
 }
-if(data204.header !== undefined){
-if(typeof data204.header !== "string"){
-const err403 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref/a2a/auth/header",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/properties/a2a/properties/auth/properties/header/type",keyword:"type",params:{type: "string"}};
+if(data203.auth !== undefined){
+let data205 = data203.auth;
+if(data205 && typeof data205 == "object" && !Array.isArray(data205)){
+for(const key42 in data205){
+if(!((((key42 === "type") || (key42 === "token")) || (key42 === "header")) || (pattern4.test(key42)))){
+const err403 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref/a2a/auth",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/properties/a2a/properties/auth/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key42}};
 if(vErrors === null){
 vErrors = [err403];
 }
@@ -5394,9 +5410,9 @@ vErrors.push(err403);
 errors++;
 }
 }
-}
-else {
-const err404 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref/a2a/auth",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/properties/a2a/properties/auth/type",keyword:"type",params:{type: "object"}};
+if(data205.type !== undefined){
+if(typeof data205.type !== "string"){
+const err404 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref/a2a/auth/type",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/properties/a2a/properties/auth/properties/type/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err404];
 }
@@ -5406,9 +5422,11 @@ vErrors.push(err404);
 errors++;
 }
 }
-}
-else {
-const err405 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref/a2a",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/properties/a2a/type",keyword:"type",params:{type: "object"}};
+if(data205.token !== undefined){
+let data207 = data205.token;
+if(typeof data207 === "string"){
+if(data207.length < 1){
+const err405 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref/a2a/auth/token",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/properties/a2a/properties/auth/properties/token/minLength",keyword:"minLength",params:{limit: 1}};
 if(vErrors === null){
 vErrors = [err405];
 }
@@ -5418,9 +5436,8 @@ vErrors.push(err405);
 errors++;
 }
 }
-}
 else {
-const err406 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/type",keyword:"type",params:{type: "object"}};
+const err406 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref/a2a/auth/token",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/properties/a2a/properties/auth/properties/token/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err406];
 }
@@ -5430,10 +5447,9 @@ vErrors.push(err406);
 errors++;
 }
 }
-if(data198.invocation !== undefined){
-let data208 = data198.invocation;
-if(typeof data208 !== "string"){
-const err407 = {instancePath:instancePath+"/spec/subagents/" + i22+"/invocation",schemaPath:"#/properties/spec/properties/subagents/items/properties/invocation/type",keyword:"type",params:{type: "string"}};
+if(data205.header !== undefined){
+if(typeof data205.header !== "string"){
+const err407 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref/a2a/auth/header",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/properties/a2a/properties/auth/properties/header/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err407];
 }
@@ -5442,8 +5458,10 @@ vErrors.push(err407);
 }
 errors++;
 }
-if(!(((data208 === "parallel") || (data208 === "sequential")) || (data208 === "on-demand"))){
-const err408 = {instancePath:instancePath+"/spec/subagents/" + i22+"/invocation",schemaPath:"#/properties/spec/properties/subagents/items/properties/invocation/enum",keyword:"enum",params:{allowedValues: schema31.properties.spec.properties.subagents.items.properties.invocation.enum}};
+}
+}
+else {
+const err408 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref/a2a/auth",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/properties/a2a/properties/auth/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err408];
 }
@@ -5453,9 +5471,9 @@ vErrors.push(err408);
 errors++;
 }
 }
-if(data198.passContext !== undefined){
-if(typeof data198.passContext !== "boolean"){
-const err409 = {instancePath:instancePath+"/spec/subagents/" + i22+"/passContext",schemaPath:"#/properties/spec/properties/subagents/items/properties/passContext/type",keyword:"type",params:{type: "boolean"}};
+}
+else {
+const err409 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref/a2a",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/properties/a2a/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err409];
 }
@@ -5465,13 +5483,9 @@ vErrors.push(err409);
 errors++;
 }
 }
-if(data198.triggerKeywords !== undefined){
-let data210 = data198.triggerKeywords;
-if(Array.isArray(data210)){
-const len23 = data210.length;
-for(let i23=0; i23<len23; i23++){
-if(typeof data210[i23] !== "string"){
-const err410 = {instancePath:instancePath+"/spec/subagents/" + i22+"/triggerKeywords/" + i23,schemaPath:"#/properties/spec/properties/subagents/items/properties/triggerKeywords/items/type",keyword:"type",params:{type: "string"}};
+}
+else {
+const err410 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err410];
 }
@@ -5481,9 +5495,10 @@ vErrors.push(err410);
 errors++;
 }
 }
-}
-else {
-const err411 = {instancePath:instancePath+"/spec/subagents/" + i22+"/triggerKeywords",schemaPath:"#/properties/spec/properties/subagents/items/properties/triggerKeywords/type",keyword:"type",params:{type: "array"}};
+if(data199.invocation !== undefined){
+let data209 = data199.invocation;
+if(typeof data209 !== "string"){
+const err411 = {instancePath:instancePath+"/spec/subagents/" + i22+"/invocation",schemaPath:"#/properties/spec/properties/subagents/items/properties/invocation/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err411];
 }
@@ -5492,10 +5507,8 @@ vErrors.push(err411);
 }
 errors++;
 }
-}
-}
-else {
-const err412 = {instancePath:instancePath+"/spec/subagents/" + i22,schemaPath:"#/properties/spec/properties/subagents/items/type",keyword:"type",params:{type: "object"}};
+if(!(((data209 === "parallel") || (data209 === "sequential")) || (data209 === "on-demand"))){
+const err412 = {instancePath:instancePath+"/spec/subagents/" + i22+"/invocation",schemaPath:"#/properties/spec/properties/subagents/items/properties/invocation/enum",keyword:"enum",params:{allowedValues: schema31.properties.spec.properties.subagents.items.properties.invocation.enum}};
 if(vErrors === null){
 vErrors = [err412];
 }
@@ -5505,9 +5518,9 @@ vErrors.push(err412);
 errors++;
 }
 }
-}
-else {
-const err413 = {instancePath:instancePath+"/spec/subagents",schemaPath:"#/properties/spec/properties/subagents/type",keyword:"type",params:{type: "array"}};
+if(data199.passContext !== undefined){
+if(typeof data199.passContext !== "boolean"){
+const err413 = {instancePath:instancePath+"/spec/subagents/" + i22+"/passContext",schemaPath:"#/properties/spec/properties/subagents/items/properties/passContext/type",keyword:"type",params:{type: "boolean"}};
 if(vErrors === null){
 vErrors = [err413];
 }
@@ -5517,15 +5530,13 @@ vErrors.push(err413);
 errors++;
 }
 }
-if(data10.skills !== undefined){
-let data212 = data10.skills;
-if(Array.isArray(data212)){
-const len24 = data212.length;
-for(let i24=0; i24<len24; i24++){
-let data213 = data212[i24];
-if(data213 && typeof data213 == "object" && !Array.isArray(data213)){
-if(data213.id === undefined){
-const err414 = {instancePath:instancePath+"/spec/skills/" + i24,schemaPath:"#/properties/spec/properties/skills/items/required",keyword:"required",params:{missingProperty: "id"}};
+if(data199.triggerKeywords !== undefined){
+let data211 = data199.triggerKeywords;
+if(Array.isArray(data211)){
+const len23 = data211.length;
+for(let i23=0; i23<len23; i23++){
+if(typeof data211[i23] !== "string"){
+const err414 = {instancePath:instancePath+"/spec/subagents/" + i22+"/triggerKeywords/" + i23,schemaPath:"#/properties/spec/properties/subagents/items/properties/triggerKeywords/items/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err414];
 }
@@ -5534,9 +5545,10 @@ vErrors.push(err414);
 }
 errors++;
 }
-for(const key43 in data213){
-if(!(((key43 === "id") || (key43 === "version")) || (pattern4.test(key43)))){
-const err415 = {instancePath:instancePath+"/spec/skills/" + i24,schemaPath:"#/properties/spec/properties/skills/items/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key43}};
+}
+}
+else {
+const err415 = {instancePath:instancePath+"/spec/subagents/" + i22+"/triggerKeywords",schemaPath:"#/properties/spec/properties/subagents/items/properties/triggerKeywords/type",keyword:"type",params:{type: "array"}};
 if(vErrors === null){
 vErrors = [err415];
 }
@@ -5546,11 +5558,9 @@ vErrors.push(err415);
 errors++;
 }
 }
-if(data213.id !== undefined){
-let data214 = data213.id;
-if(typeof data214 === "string"){
-if(data214.length < 1){
-const err416 = {instancePath:instancePath+"/spec/skills/" + i24+"/id",schemaPath:"#/properties/spec/properties/skills/items/properties/id/minLength",keyword:"minLength",params:{limit: 1}};
+}
+else {
+const err416 = {instancePath:instancePath+"/spec/subagents/" + i22,schemaPath:"#/properties/spec/properties/subagents/items/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err416];
 }
@@ -5560,8 +5570,9 @@ vErrors.push(err416);
 errors++;
 }
 }
+}
 else {
-const err417 = {instancePath:instancePath+"/spec/skills/" + i24+"/id",schemaPath:"#/properties/spec/properties/skills/items/properties/id/type",keyword:"type",params:{type: "string"}};
+const err417 = {instancePath:instancePath+"/spec/subagents",schemaPath:"#/properties/spec/properties/subagents/type",keyword:"type",params:{type: "array"}};
 if(vErrors === null){
 vErrors = [err417];
 }
@@ -5571,9 +5582,15 @@ vErrors.push(err417);
 errors++;
 }
 }
-if(data213.version !== undefined){
-if(typeof data213.version !== "string"){
-const err418 = {instancePath:instancePath+"/spec/skills/" + i24+"/version",schemaPath:"#/properties/spec/properties/skills/items/properties/version/type",keyword:"type",params:{type: "string"}};
+if(data10.skills !== undefined){
+let data213 = data10.skills;
+if(Array.isArray(data213)){
+const len24 = data213.length;
+for(let i24=0; i24<len24; i24++){
+let data214 = data213[i24];
+if(data214 && typeof data214 == "object" && !Array.isArray(data214)){
+if(data214.id === undefined){
+const err418 = {instancePath:instancePath+"/spec/skills/" + i24,schemaPath:"#/properties/spec/properties/skills/items/required",keyword:"required",params:{missingProperty: "id"}};
 if(vErrors === null){
 vErrors = [err418];
 }
@@ -5582,10 +5599,9 @@ vErrors.push(err418);
 }
 errors++;
 }
-}
-}
-else {
-const err419 = {instancePath:instancePath+"/spec/skills/" + i24,schemaPath:"#/properties/spec/properties/skills/items/type",keyword:"type",params:{type: "object"}};
+for(const key43 in data214){
+if(!(((key43 === "id") || (key43 === "version")) || (pattern4.test(key43)))){
+const err419 = {instancePath:instancePath+"/spec/skills/" + i24,schemaPath:"#/properties/spec/properties/skills/items/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key43}};
 if(vErrors === null){
 vErrors = [err419];
 }
@@ -5595,9 +5611,11 @@ vErrors.push(err419);
 errors++;
 }
 }
-}
-else {
-const err420 = {instancePath:instancePath+"/spec/skills",schemaPath:"#/properties/spec/properties/skills/type",keyword:"type",params:{type: "array"}};
+if(data214.id !== undefined){
+let data215 = data214.id;
+if(typeof data215 === "string"){
+if(data215.length < 1){
+const err420 = {instancePath:instancePath+"/spec/skills/" + i24+"/id",schemaPath:"#/properties/spec/properties/skills/items/properties/id/minLength",keyword:"minLength",params:{limit: 1}};
 if(vErrors === null){
 vErrors = [err420];
 }
@@ -5607,12 +5625,8 @@ vErrors.push(err420);
 errors++;
 }
 }
-if(data10.humanInTheLoop !== undefined){
-let data216 = data10.humanInTheLoop;
-if(data216 && typeof data216 == "object" && !Array.isArray(data216)){
-for(const key44 in data216){
-if(!(((((((key44 === "enabled") || (key44 === "approvalRequired")) || (key44 === "timeoutSeconds")) || (key44 === "timeoutAction")) || (key44 === "notifyVia")) || (key44 === "webhookUrl")) || (pattern4.test(key44)))){
-const err421 = {instancePath:instancePath+"/spec/humanInTheLoop",schemaPath:"#/properties/spec/properties/humanInTheLoop/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key44}};
+else {
+const err421 = {instancePath:instancePath+"/spec/skills/" + i24+"/id",schemaPath:"#/properties/spec/properties/skills/items/properties/id/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err421];
 }
@@ -5622,9 +5636,9 @@ vErrors.push(err421);
 errors++;
 }
 }
-if(data216.enabled !== undefined){
-if(typeof data216.enabled !== "boolean"){
-const err422 = {instancePath:instancePath+"/spec/humanInTheLoop/enabled",schemaPath:"#/properties/spec/properties/humanInTheLoop/properties/enabled/type",keyword:"type",params:{type: "boolean"}};
+if(data214.version !== undefined){
+if(typeof data214.version !== "string"){
+const err422 = {instancePath:instancePath+"/spec/skills/" + i24+"/version",schemaPath:"#/properties/spec/properties/skills/items/properties/version/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err422];
 }
@@ -5634,13 +5648,9 @@ vErrors.push(err422);
 errors++;
 }
 }
-if(data216.approvalRequired !== undefined){
-let data218 = data216.approvalRequired;
-if(Array.isArray(data218)){
-const len25 = data218.length;
-for(let i25=0; i25<len25; i25++){
-if(typeof data218[i25] !== "string"){
-const err423 = {instancePath:instancePath+"/spec/humanInTheLoop/approvalRequired/" + i25,schemaPath:"#/properties/spec/properties/humanInTheLoop/properties/approvalRequired/items/type",keyword:"type",params:{type: "string"}};
+}
+else {
+const err423 = {instancePath:instancePath+"/spec/skills/" + i24,schemaPath:"#/properties/spec/properties/skills/items/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err423];
 }
@@ -5652,7 +5662,7 @@ errors++;
 }
 }
 else {
-const err424 = {instancePath:instancePath+"/spec/humanInTheLoop/approvalRequired",schemaPath:"#/properties/spec/properties/humanInTheLoop/properties/approvalRequired/type",keyword:"type",params:{type: "array"}};
+const err424 = {instancePath:instancePath+"/spec/skills",schemaPath:"#/properties/spec/properties/skills/type",keyword:"type",params:{type: "array"}};
 if(vErrors === null){
 vErrors = [err424];
 }
@@ -5662,10 +5672,12 @@ vErrors.push(err424);
 errors++;
 }
 }
-if(data216.timeoutSeconds !== undefined){
-let data220 = data216.timeoutSeconds;
-if(!(((typeof data220 == "number") && (!(data220 % 1) && !isNaN(data220))) && (isFinite(data220)))){
-const err425 = {instancePath:instancePath+"/spec/humanInTheLoop/timeoutSeconds",schemaPath:"#/properties/spec/properties/humanInTheLoop/properties/timeoutSeconds/type",keyword:"type",params:{type: "integer"}};
+if(data10.humanInTheLoop !== undefined){
+let data217 = data10.humanInTheLoop;
+if(data217 && typeof data217 == "object" && !Array.isArray(data217)){
+for(const key44 in data217){
+if(!(((((((key44 === "enabled") || (key44 === "approvalRequired")) || (key44 === "timeoutSeconds")) || (key44 === "timeoutAction")) || (key44 === "notifyVia")) || (key44 === "webhookUrl")) || (pattern4.test(key44)))){
+const err425 = {instancePath:instancePath+"/spec/humanInTheLoop",schemaPath:"#/properties/spec/properties/humanInTheLoop/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key44}};
 if(vErrors === null){
 vErrors = [err425];
 }
@@ -5674,9 +5686,10 @@ vErrors.push(err425);
 }
 errors++;
 }
-if((typeof data220 == "number") && (isFinite(data220))){
-if(data220 < 1 || isNaN(data220)){
-const err426 = {instancePath:instancePath+"/spec/humanInTheLoop/timeoutSeconds",schemaPath:"#/properties/spec/properties/humanInTheLoop/properties/timeoutSeconds/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}};
+}
+if(data217.enabled !== undefined){
+if(typeof data217.enabled !== "boolean"){
+const err426 = {instancePath:instancePath+"/spec/humanInTheLoop/enabled",schemaPath:"#/properties/spec/properties/humanInTheLoop/properties/enabled/type",keyword:"type",params:{type: "boolean"}};
 if(vErrors === null){
 vErrors = [err426];
 }
@@ -5686,10 +5699,13 @@ vErrors.push(err426);
 errors++;
 }
 }
-}
-if(data216.timeoutAction !== undefined){
-if(typeof data216.timeoutAction !== "string"){
-const err427 = {instancePath:instancePath+"/spec/humanInTheLoop/timeoutAction",schemaPath:"#/properties/spec/properties/humanInTheLoop/properties/timeoutAction/type",keyword:"type",params:{type: "string"}};
+if(data217.approvalRequired !== undefined){
+let data219 = data217.approvalRequired;
+if(Array.isArray(data219)){
+const len25 = data219.length;
+for(let i25=0; i25<len25; i25++){
+if(typeof data219[i25] !== "string"){
+const err427 = {instancePath:instancePath+"/spec/humanInTheLoop/approvalRequired/" + i25,schemaPath:"#/properties/spec/properties/humanInTheLoop/properties/approvalRequired/items/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err427];
 }
@@ -5699,13 +5715,9 @@ vErrors.push(err427);
 errors++;
 }
 }
-if(data216.notifyVia !== undefined){
-let data222 = data216.notifyVia;
-if(Array.isArray(data222)){
-const len26 = data222.length;
-for(let i26=0; i26<len26; i26++){
-if(typeof data222[i26] !== "string"){
-const err428 = {instancePath:instancePath+"/spec/humanInTheLoop/notifyVia/" + i26,schemaPath:"#/properties/spec/properties/humanInTheLoop/properties/notifyVia/items/type",keyword:"type",params:{type: "string"}};
+}
+else {
+const err428 = {instancePath:instancePath+"/spec/humanInTheLoop/approvalRequired",schemaPath:"#/properties/spec/properties/humanInTheLoop/properties/approvalRequired/type",keyword:"type",params:{type: "array"}};
 if(vErrors === null){
 vErrors = [err428];
 }
@@ -5715,9 +5727,10 @@ vErrors.push(err428);
 errors++;
 }
 }
-}
-else {
-const err429 = {instancePath:instancePath+"/spec/humanInTheLoop/notifyVia",schemaPath:"#/properties/spec/properties/humanInTheLoop/properties/notifyVia/type",keyword:"type",params:{type: "array"}};
+if(data217.timeoutSeconds !== undefined){
+let data221 = data217.timeoutSeconds;
+if(!(((typeof data221 == "number") && (!(data221 % 1) && !isNaN(data221))) && (isFinite(data221)))){
+const err429 = {instancePath:instancePath+"/spec/humanInTheLoop/timeoutSeconds",schemaPath:"#/properties/spec/properties/humanInTheLoop/properties/timeoutSeconds/type",keyword:"type",params:{type: "integer"}};
 if(vErrors === null){
 vErrors = [err429];
 }
@@ -5726,11 +5739,9 @@ vErrors.push(err429);
 }
 errors++;
 }
-}
-if(data216.webhookUrl !== undefined){
-let data224 = data216.webhookUrl;
-if(typeof data224 !== "string"){
-const err430 = {instancePath:instancePath+"/spec/humanInTheLoop/webhookUrl",schemaPath:"#/properties/spec/properties/humanInTheLoop/properties/webhookUrl/type",keyword:"type",params:{type: "string"}};
+if((typeof data221 == "number") && (isFinite(data221))){
+if(data221 < 1 || isNaN(data221)){
+const err430 = {instancePath:instancePath+"/spec/humanInTheLoop/timeoutSeconds",schemaPath:"#/properties/spec/properties/humanInTheLoop/properties/timeoutSeconds/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}};
 if(vErrors === null){
 vErrors = [err430];
 }
@@ -5739,12 +5750,11 @@ vErrors.push(err430);
 }
 errors++;
 }
-const _errs550 = errors;
-let valid119 = true;
-const _errs551 = errors;
-if(typeof data224 === "string"){
-if(!pattern7.test(data224)){
-const err431 = {};
+}
+}
+if(data217.timeoutAction !== undefined){
+if(typeof data217.timeoutAction !== "string"){
+const err431 = {instancePath:instancePath+"/spec/humanInTheLoop/timeoutAction",schemaPath:"#/properties/spec/properties/humanInTheLoop/properties/timeoutAction/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err431];
 }
@@ -5754,21 +5764,13 @@ vErrors.push(err431);
 errors++;
 }
 }
-var _valid18 = _errs551 === errors;
-errors = _errs550;
-if(vErrors !== null){
-if(_errs550){
-vErrors.length = _errs550;
-}
-else {
-vErrors = null;
-}
-}
-if(!_valid18){
-const _errs552 = errors;
-if(typeof data224 === "string"){
-if(!pattern22.test(data224)){
-const err432 = {instancePath:instancePath+"/spec/humanInTheLoop/webhookUrl",schemaPath:"#/properties/spec/properties/humanInTheLoop/properties/webhookUrl/else/pattern",keyword:"pattern",params:{pattern: "^https?://[^\\s/?#]+[^\\s]*$"}};
+if(data217.notifyVia !== undefined){
+let data223 = data217.notifyVia;
+if(Array.isArray(data223)){
+const len26 = data223.length;
+for(let i26=0; i26<len26; i26++){
+if(typeof data223[i26] !== "string"){
+const err432 = {instancePath:instancePath+"/spec/humanInTheLoop/notifyVia/" + i26,schemaPath:"#/properties/spec/properties/humanInTheLoop/properties/notifyVia/items/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err432];
 }
@@ -5778,11 +5780,9 @@ vErrors.push(err432);
 errors++;
 }
 }
-var _valid18 = _errs552 === errors;
-valid119 = _valid18;
 }
-if(!valid119){
-const err433 = {instancePath:instancePath+"/spec/humanInTheLoop/webhookUrl",schemaPath:"#/properties/spec/properties/humanInTheLoop/properties/webhookUrl/if",keyword:"if",params:{failingKeyword: "else"}};
+else {
+const err433 = {instancePath:instancePath+"/spec/humanInTheLoop/notifyVia",schemaPath:"#/properties/spec/properties/humanInTheLoop/properties/notifyVia/type",keyword:"type",params:{type: "array"}};
 if(vErrors === null){
 vErrors = [err433];
 }
@@ -5792,9 +5792,10 @@ vErrors.push(err433);
 errors++;
 }
 }
-}
-else {
-const err434 = {instancePath:instancePath+"/spec/humanInTheLoop",schemaPath:"#/properties/spec/properties/humanInTheLoop/type",keyword:"type",params:{type: "object"}};
+if(data217.webhookUrl !== undefined){
+let data225 = data217.webhookUrl;
+if(typeof data225 !== "string"){
+const err434 = {instancePath:instancePath+"/spec/humanInTheLoop/webhookUrl",schemaPath:"#/properties/spec/properties/humanInTheLoop/properties/webhookUrl/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err434];
 }
@@ -5803,10 +5804,12 @@ vErrors.push(err434);
 }
 errors++;
 }
-}
-}
-else {
-const err435 = {instancePath:instancePath+"/spec",schemaPath:"#/properties/spec/type",keyword:"type",params:{type: "object"}};
+const _errs555 = errors;
+let valid120 = true;
+const _errs556 = errors;
+if(typeof data225 === "string"){
+if(!pattern7.test(data225)){
+const err435 = {};
 if(vErrors === null){
 vErrors = [err435];
 }
@@ -5816,14 +5819,76 @@ vErrors.push(err435);
 errors++;
 }
 }
+var _valid19 = _errs556 === errors;
+errors = _errs555;
+if(vErrors !== null){
+if(_errs555){
+vErrors.length = _errs555;
 }
 else {
-const err436 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+vErrors = null;
+}
+}
+if(!_valid19){
+const _errs557 = errors;
+if(typeof data225 === "string"){
+if(!pattern22.test(data225)){
+const err436 = {instancePath:instancePath+"/spec/humanInTheLoop/webhookUrl",schemaPath:"#/properties/spec/properties/humanInTheLoop/properties/webhookUrl/else/pattern",keyword:"pattern",params:{pattern: "^https?://[^\\s/?#]+[^\\s]*$"}};
 if(vErrors === null){
 vErrors = [err436];
 }
 else {
 vErrors.push(err436);
+}
+errors++;
+}
+}
+var _valid19 = _errs557 === errors;
+valid120 = _valid19;
+}
+if(!valid120){
+const err437 = {instancePath:instancePath+"/spec/humanInTheLoop/webhookUrl",schemaPath:"#/properties/spec/properties/humanInTheLoop/properties/webhookUrl/if",keyword:"if",params:{failingKeyword: "else"}};
+if(vErrors === null){
+vErrors = [err437];
+}
+else {
+vErrors.push(err437);
+}
+errors++;
+}
+}
+}
+else {
+const err438 = {instancePath:instancePath+"/spec/humanInTheLoop",schemaPath:"#/properties/spec/properties/humanInTheLoop/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err438];
+}
+else {
+vErrors.push(err438);
+}
+errors++;
+}
+}
+}
+else {
+const err439 = {instancePath:instancePath+"/spec",schemaPath:"#/properties/spec/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err439];
+}
+else {
+vErrors.push(err439);
+}
+errors++;
+}
+}
+}
+else {
+const err440 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err440];
+}
+else {
+vErrors.push(err440);
 }
 errors++;
 }
