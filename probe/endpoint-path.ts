@@ -2,11 +2,11 @@ import { DEFAULT_PATHS } from '../core/facts/facts.ts';
 import type { Manifest } from '../core/manifest/manifest.ts';
 import { resolveReference, type ReferenceSources } from './references.ts';
 
-/** Where one endpoint of the agent is asked. */
+/** Where one endpoint of the agent is probed. */
 export interface EndpointPath {
   /** With its query. */
   path: string;
-  /** Why the declared path is not asked, and the default one is. */
+  /** Why the declared path is not probed, and the default one is. */
   unresolved?: string;
 }
 

@@ -22,7 +22,7 @@ async function issuesOf(options: Parameters<typeof startSidecarRig>[0]): Promise
 describe('the endpoints that a manifest declares', () => {
   const api = { healthEndpoint: '/livez', capabilitiesEndpoint: '/api/tools' };
 
-  test('are asked in place of the default ones', async () => {
+  test('are probed in place of the default ones', async () => {
     const agent = { '/livez': 204, '/api/tools': { tools: ['search'] } };
     expect(await issuesOf({ manifest: manifestText({ guardrails, tools, api }), agent })).toEqual({});
     expect(rig.agent.asked).toEqual({
@@ -68,10 +68,10 @@ describe('the endpoints that a manifest declares', () => {
     const why = "the agent's variable HEALTH cannot be read from here";
     const env = { HEALTH: '/livez', AGENT_ENV_NAMES: 'HEALTH' };
     expect(await issuesOf({ manifest, agent: { '/livez': 200, '/capabilities': 200 }, env })).toEqual({
-      healthcheckable: `GET /health of the agent answers 404. The path that spec.api.healthEndpoint declares was not asked: ${why}.`,
+      healthcheckable: `GET /health of the agent answers 404. The path that spec.api.healthEndpoint declares was not probed: ${why}.`,
     });
     expect(await rig.report('/explore')).toMatchObject({
-      endpoints: { health: { path: '/health', note: `the declared path was not asked: ${why}` } },
+      endpoints: { health: { path: '/health', note: `the declared path was not probed: ${why}` } },
     });
     expect(rig.log.filter(([level]) => level === 'warn').map(([, , fields]) => fields)).toMatchObject([
       { path: 'spec.api.healthEndpoint' },

@@ -26,6 +26,7 @@ const UNCHECKED: readonly string[] = [
   'spec.observability.metrics',
   'spec.observability.logging',
   'spec.compliance.auditSchedule',
+  'spec.api.a2a',
   'spec.api.auth',
   'spec.api.rateLimit',
   'spec.api.streaming',

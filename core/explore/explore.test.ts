@@ -63,7 +63,7 @@ describe('the endpoints', () => {
     });
   });
 
-  test('at the declared paths, and why one was not asked', () => {
+  test('at the declared paths, and why one was not probed', () => {
     const { health, capabilities } = of({
       health: { ...ok, path: '/livez?full=1' },
       capabilities: { ...ok, path: '/capabilities', unresolved: 'CARD cannot be read', isHtml: true },
@@ -73,7 +73,7 @@ describe('the endpoints', () => {
       path: '/capabilities',
       status: 200,
       latencyMs: 3,
-      note: 'the declared path was not asked: CARD cannot be read; an HTML page',
+      note: 'the declared path was not probed: CARD cannot be read; an HTML page',
     });
   });
 });
@@ -189,7 +189,7 @@ test('of a manifest that says everything, each path that is listed is one that i
   const parsed = parseManifest(FULL_MANIFEST);
   if (!parsed.ok) throw new Error('the manifest is not valid');
   const paths = declaredNotChecked(parsed.manifest);
-  expect(paths).toHaveLength(26);
+  expect(paths).toHaveLength(27);
   expect(paths).not.toContain('spec.api.healthEndpoint');
   expect(paths).not.toContain('spec.api.capabilitiesEndpoint');
 });

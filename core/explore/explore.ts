@@ -12,7 +12,7 @@ export interface ExploreReport {
   memory: { backend: string | null; reachable: boolean | null };
   services: ExploredPart[];
   mcpServers: ExploredPart[];
-  /** What the agent's own port answers; null: not asked. */
+  /** What the agent's own port answers; null: not probed. */
   endpoints: Record<'health' | 'capabilities' | 'agentCard', ExploredEndpoint | null>;
   /** How many are declared. */
   guardrails: { input: number; output: number };
@@ -27,12 +27,12 @@ export interface ExploredPart {
 }
 
 export interface ExploredEndpoint {
-  /** The path that was asked. */
+  /** The path that was probed. */
   path: string;
   /** null: no HTTP response. */
   status: number | null;
   latencyMs: number | null;
-  /** Why the declared path was not asked, or why the response is not a capability card. */
+  /** Why the declared path was not probed, or why the response is not a capability card. */
   note?: string;
 }
 
@@ -85,7 +85,7 @@ function endpointsOf({ health, capabilities, agentCard }: EndpointFacts): Explor
 
 function endpointOf(answer: EndpointAnswer, fallback: string, found?: string): ExploredEndpoint {
   const notAsked =
-    answer.unresolved === undefined ? [] : [`the declared path was not asked: ${answer.unresolved}`];
+    answer.unresolved === undefined ? [] : [`the declared path was not probed: ${answer.unresolved}`];
   const notes = [...notAsked, ...(found === undefined ? [] : [found])];
   return {
     path: answer.path ?? fallback,

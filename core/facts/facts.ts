@@ -18,9 +18,9 @@ export const AGENT_CARD_PATH = '/.well-known/agent-card.json';
 
 /** The answer of an endpoint whose path the manifest may declare. */
 export type EndpointAnswer = HttpAnswer & {
-  /** The path that was asked; absent: the default one. */
+  /** The path that was probed; absent: the default one. */
   path?: string;
-  /** Why the declared path was not asked, and the default one was. */
+  /** Why the declared path was not probed, and the default one was. */
   unresolved?: string;
 };
 
@@ -83,9 +83,9 @@ export interface Facts {
   upstream: Reach | null;
   /** Upstream `GET /health`, or `spec.api.healthEndpoint`; null: not asked, and nothing is concluded from it. */
   health: EndpointAnswer | null;
-  /** Upstream `GET /capabilities`, or `spec.api.capabilitiesEndpoint`; null: not asked. */
+  /** Upstream `GET /capabilities`, or `spec.api.capabilitiesEndpoint`; null: not probed. */
   capabilities: CapabilitiesAnswer | null;
-  /** Upstream `GET /.well-known/agent-card.json`; null or absent: not asked. */
+  /** Upstream `GET /.well-known/agent-card.json`; null or absent: not probed. */
   agentCard?: AgentCardAnswer | null;
   /** The agent's tool registry, which only the reporter sees. null: it was given none; absent: it cannot be seen from here. */
   registeredTools?: ReadonlySet<string> | null;

@@ -31,7 +31,7 @@ describe('healthcheckable', () => {
       ['spec.api.healthEndpoint', 'GET /health', 'HTTP 404'],
     ],
     [
-      'names the declared path that was asked',
+      'names the declared path that was probed',
       { ...none, path: '/livez' },
       { healthEndpoint: '/livez' },
       'GET /livez of the agent gives no answer (connection refused).',
@@ -45,10 +45,10 @@ describe('healthcheckable', () => {
       ['spec.api.healthEndpoint', 'GET $env:READY', 'HTTP 404'],
     ],
     [
-      'names the path that was asked in place of a declared one, and why',
+      'names the path that was probed in place of a declared one, and why',
       { ...gone, path: '/health', unresolved: 'the variable READY is not set' },
       { healthEndpoint: '$env:READY' },
-      'GET /health of the agent answers 404. The path that spec.api.healthEndpoint declares was not asked: the variable READY is not set.',
+      'GET /health of the agent answers 404. The path that spec.api.healthEndpoint declares was not probed: the variable READY is not set.',
       ['spec.api.healthEndpoint', 'GET $env:READY', 'HTTP 404'],
     ],
   ])('%s', (_title, health, api, ...[text, gap]) => {
@@ -87,10 +87,10 @@ describe('discoverable', () => {
       [FIELD, 'GET /api/tools', null],
     ],
     [
-      'names the reason why the declared path was not asked',
+      'names the reason why the declared path was not probed',
       { capabilities: { ...gone, path: '/capabilities', unresolved: 'CARD is not set' }, agentCard: noCard },
       { capabilitiesEndpoint: '$env:CARD' },
-      `GET /capabilities of the agent answers 404, ${NO_CARD} The path that ${FIELD} declares was not asked: CARD is not set.`,
+      `GET /capabilities of the agent answers 404, ${NO_CARD} The path that ${FIELD} declares was not probed: CARD is not set.`,
       [FIELD, 'GET $env:CARD', 'HTTP 404'],
     ],
     [

@@ -94,7 +94,7 @@ function missing(answer: EndpointAnswer, about: Omit<Finding, 'observed' | 'evid
   const notAsked =
     answer.unresolved === undefined
       ? ''
-      : ` The path that ${about.field} declares was not asked: ${answer.unresolved}.`;
+      : ` The path that ${about.field} declares was not probed: ${answer.unresolved}.`;
   return {
     ...about,
     description: about.description + notAsked,

@@ -182,6 +182,7 @@ export interface Api {
   port?: number;
   pathPrefix?: string;
   url?: string;
+  a2a?: { protocolBinding: 'JSONRPC' | 'HTTP+JSON'; path?: string; protocolVersion?: '1.0' | '0.3' };
   auth?: { type?: 'jwt' | 'apikey' | 'oauth2' | 'none'; jwksUri?: string; header?: string };
   rateLimit?: { requestsPerMinute?: number; requestsPerHour?: number };
   streaming?: boolean;
