@@ -1,8 +1,17 @@
-import type { Facts, HttpAnswer, Reach } from '../core/facts/facts.ts';
+import {
+  AGENT_CARD_PATH,
+  type AgentCardAnswer,
+  type CapabilitiesAnswer,
+  type Facts,
+  type HttpAnswer,
+  type Reach,
+} from '../core/facts/facts.ts';
 import { listedTools } from '../core/facts/listed-tools.ts';
 import { parseAgentReport, type ExpectedReport } from '../core/health/parse-agent-report.ts';
 import { parseUsageReport } from '../core/usage/parse-usage-report.ts';
 import type { AgentUsageReport } from '../core/usage/usage.ts';
+import { isRecord } from '../core/untrusted/fields.ts';
+import type { EndpointPath, EndpointPaths } from './endpoint-path.ts';
 import { httpAnswer, type AnswerWithBody } from './http-answer.ts';
 import { tcpReach } from './tcp-reach.ts';
 
@@ -13,11 +22,12 @@ const MAX_CAPABILITIES_BYTES = 64 * 1024;
 /** What the agent's own port says. */
 export type AgentFacts = Pick<
   Facts,
-  'agentReport' | 'invalidReport' | 'upstream' | 'health' | 'capabilities'
+  'agentReport' | 'invalidReport' | 'upstream' | 'health' | 'capabilities' | 'agentCard'
 >;
 
-/** What the agent's report must match; `now`: this process's clock. */
+/** Where the agent is asked, and what its report must match; `now`: this process's clock. */
 export interface ExpectedAgent extends Omit<ExpectedReport, 'at'> {
+  endpoints: EndpointPaths;
   now: () => Date;
 }
 
@@ -27,18 +37,43 @@ export async function probeAgent(
   expected: ExpectedAgent,
   signal?: AbortSignal,
 ): Promise<AgentFacts> {
-  const [connection, health, capabilities, report] = await Promise.all([
+  const { endpoints } = expected;
+  const get = (path: string, maxBytes = 0): Promise<AnswerWithBody> =>
+    httpAnswer(pathOn(upstreamUrl, path), { maxBytes, signal });
+  const capabilitiesOf = get(endpoints.capabilities.path, MAX_CAPABILITIES_BYTES);
+  const [connection, health, capabilities, card, report] = await Promise.all([
     tcpReach(hostOf(upstreamUrl), portOf(upstreamUrl), { signal }),
-    httpAnswer(pathOn(upstreamUrl, '/health'), { signal }),
-    httpAnswer(pathOn(upstreamUrl, '/capabilities'), { maxBytes: MAX_CAPABILITIES_BYTES, signal }),
-    httpAnswer(pathOn(upstreamUrl, '/platform/health'), { maxBytes: MAX_REPORT_BYTES, signal }),
+    get(endpoints.health.path),
+    capabilitiesOf,
+    endpoints.capabilities.path === AGENT_CARD_PATH
+      ? capabilitiesOf
+      : get(AGENT_CARD_PATH, MAX_CAPABILITIES_BYTES),
+    get('/platform/health', MAX_REPORT_BYTES),
   ]);
   return {
-    upstream: upstreamReach(connection, [health, capabilities, report]),
-    health: withoutBody(health),
-    capabilities: { ...withoutBody(capabilities), tools: listedTools(jsonOf(capabilities)) },
+    upstream: upstreamReach(connection, [health, capabilities, card, report]),
+    health: { ...withoutBody(health), ...endpoints.health },
+    capabilities: capabilitiesFacts(capabilities, endpoints.capabilities),
+    agentCard: cardFacts(card),
     ...reportOf(report, expected),
   };
+}
+
+function capabilitiesFacts(answer: AnswerWithBody, asked: EndpointPath): CapabilitiesAnswer {
+  const isHtml = isHtmlPage(answer);
+  return { ...withoutBody(answer), ...asked, isHtml, tools: isHtml ? null : listedTools(jsonOf(answer)) };
+}
+
+function cardFacts(answer: AnswerWithBody): AgentCardAnswer {
+  const card = isHtmlPage(answer) ? undefined : jsonOf(answer);
+  return { ...withoutBody(answer), isCard: isRecord(card), tools: listedTools(card) };
+}
+
+/** What a web server answers to every path, with 200: a page for people. */
+function isHtmlPage(answer: AnswerWithBody): boolean {
+  if (!isSuccess(answer)) return false;
+  if (/^\s*(?:text\/html|application\/xhtml\+xml)\s*(?:;|$)/i.test(answer.contentType ?? '')) return true;
+  return answer.body !== null && /^\uFEFF?\s*</.test(answer.body.toString('utf8'));
 }
 
 /** The agent's own `GET /platform/usage`; null: it has none, or no valid one. Never rejects. */
@@ -90,14 +125,15 @@ function jsonOf(answer: AnswerWithBody): unknown {
   }
 }
 
-function withoutBody({ body: _, ...answer }: AnswerWithBody): HttpAnswer {
+function withoutBody({ body: _, contentType: __, ...answer }: AnswerWithBody): HttpAnswer {
   return answer;
 }
 
-function pathOn(base: URL, path: string): URL {
+function pathOn(base: URL, pathAndQuery: string): URL {
   const url = new URL(base);
+  const [path = '', ...query] = pathAndQuery.split('?');
   url.pathname = url.pathname.replace(/\/+$/, '') + path;
-  url.search = '';
+  url.search = query.join('?');
   url.hash = '';
   return url;
 }

@@ -50,6 +50,7 @@ describe('gathered facts', () => {
       upstream: null,
       health: null,
       capabilities: null,
+      agentCard: null,
       environment: { kind: 'own', names: new Set() },
       secrets: { backend: 'env', found: new Set() },
       files: new Map(),
@@ -248,11 +249,11 @@ describe('gathering', () => {
     });
     const spec = { requires: { services: [{ name: 'db', address: `127.0.0.1:${hanging}` }] } };
     const gathering = gather(inputOf(spec, { upstreamUrl: new URL(`http://127.0.0.1:${hanging}`) }));
-    // The service's, and the agent's four.
-    await until(() => connections === 5, 'the connections');
+    // The service's, and the agent's five.
+    await until(() => connections === 6, 'the connections');
     await timers.pass(5_999);
     const facts = await gathering;
-    expect(facts.health).toEqual({ answered: false, reason: 'no answer within 5 s' });
+    expect(facts.health).toEqual({ answered: false, reason: 'no answer within 5 s', path: '/health' });
     expect(facts.upstream).toEqual({
       state: 'unreachable',
       reason: 'it accepts connections but answers no HTTP request',

@@ -9,7 +9,8 @@ import type { CheckCategory } from '../core/health/health.ts';
 import type { Manifest } from '../core/manifest/manifest.ts';
 import { referencesIn, secretVariable, type Reference } from '../core/manifest/references.ts';
 import type { ProofRecord } from '../core/proof/proof.ts';
-import { probeAgent, type AgentFacts, type ExpectedAgent } from './agent.ts';
+import { probeAgent, type AgentFacts } from './agent.ts';
+import { endpointPaths } from './endpoint-path.ts';
 import { reachFacts } from './reach-facts.ts';
 import { foundSecrets, readableFiles, type Environment, type ReferenceSources } from './references.ts';
 
@@ -59,7 +60,7 @@ export async function gather(input: GatherInput): Promise<Facts> {
   const signal = input.signal === undefined ? limit : AbortSignal.any([limit, input.signal]);
   const references = referencesIn(input.manifest);
   const [agent, environment, reach, policy] = await Promise.all([
-    input.upstreamUrl === null ? NO_AGENT : probeAgent(input.upstreamUrl, expectedOf(input), signal),
+    agentFacts(input, signal),
     environmentFacts(input.environment, references),
     reachFacts({ ...input, sources: sourcesOf(input), signal }),
     askPolicy(input.policy, signal),
@@ -85,12 +86,15 @@ const NO_AGENT: AgentFacts = {
   upstream: null,
   health: null,
   capabilities: null,
+  agentCard: null,
 };
 
-const expectedOf = ({ manifest, now }: GatherInput): ExpectedAgent => ({
-  agentName: manifest.metadata.name,
-  now,
-});
+async function agentFacts(input: GatherInput, signal: AbortSignal): Promise<AgentFacts> {
+  const { manifest, upstreamUrl, now } = input;
+  if (upstreamUrl === null) return NO_AGENT;
+  const endpoints = await endpointPaths(manifest, sourcesOf(input));
+  return probeAgent(upstreamUrl, { agentName: manifest.metadata.name, endpoints, now }, signal);
+}
 
 async function environmentFacts(
   environment: AgentEnvironment,

@@ -201,7 +201,11 @@ describe("the agent's port", () => {
     summary: { passed: 1, failed: 0, warnings: 0, skipped: 0 },
     checks: [{ id: 'env:KEY', category: 'env', status: 'pass', severity: 'error' }],
   };
-  const EXPECTED = { agentName: 'shop', now: () => new Date('2026-03-01T12:00:00.000Z') };
+  const EXPECTED = {
+    agentName: 'shop',
+    endpoints: { health: { path: '/health' }, capabilities: { path: '/capabilities' } },
+    now: () => new Date('2026-03-01T12:00:00.000Z'),
+  };
   const USAGE = {
     source: 'agent-sdk',
     windowStartedAt: '2026-03-01T12:00:00.000Z',
@@ -217,7 +221,13 @@ describe("the agent's port", () => {
     };
   const url = (port: number, path = ''): URL => new URL(`http://127.0.0.1:${port}${path}`);
   const reachable = { state: 'reachable', latencyMs };
-  const is = (status: number): unknown => ({ answered: true, status, latencyMs });
+  const is = (status: number): object => ({ answered: true, status, latencyMs });
+  const health = (answer: object): object => ({ ...answer, path: '/health' });
+  const capabilities = (answer: object, tools: string[] | null = null, isHtml = false): object => ({
+    ...answer,
+    ...{ path: '/capabilities', isHtml, tools },
+  });
+  const noCard = (answer: object): object => ({ ...answer, isCard: false, tools: null });
 
   test('with everything, under a base path', async () => {
     const port = await servers.http(
@@ -230,8 +240,9 @@ describe("the agent's port", () => {
     );
     expect(await probeAgent(url(port, '/base/?q=1'), EXPECTED)).toEqual({
       upstream: reachable,
-      health: is(200),
-      capabilities: { answered: true, status: 200, latencyMs, tools: ['search'] },
+      health: health(is(200)),
+      capabilities: capabilities(is(200), ['search']),
+      agentCard: noCard(is(404)),
       agentReport: { checks: REPORT.checks },
       invalidReport: null,
     });
@@ -242,8 +253,9 @@ describe("the agent's port", () => {
     const port = await servers.http(agent({}));
     expect(await probeAgent(url(port), EXPECTED)).toEqual({
       upstream: reachable,
-      health: is(404),
-      capabilities: { answered: true, status: 404, latencyMs, tools: null },
+      health: health(is(404)),
+      capabilities: capabilities(is(404)),
+      agentCard: noCard(is(404)),
       agentReport: null,
       invalidReport: null,
     });
@@ -270,7 +282,7 @@ describe("the agent's port", () => {
       expect([facts.agentReport, facts.invalidReport, facts.capabilities]).toEqual([
         null,
         { field, reason },
-        { answered: true, status: 200, latencyMs, tools: null },
+        capabilities(is(200), null, body.startsWith('<')),
       ]);
       expect(await probeAgentUsage(url(port))).toBeNull();
     },
@@ -280,8 +292,9 @@ describe("the agent's port", () => {
     const none = { answered: false, reason: 'connection refused' };
     expect(await probeAgent(url(await servers.closedPort()), EXPECTED)).toEqual({
       upstream: { state: 'unreachable', reason: 'connection refused' },
-      health: none,
-      capabilities: { ...none, tools: null },
+      health: health(none),
+      capabilities: capabilities(none),
+      agentCard: noCard(none),
       agentReport: null,
       invalidReport: null,
     });
@@ -295,13 +308,13 @@ describe("the agent's port", () => {
     });
     const stop = new AbortController();
     const probed = probeAgent(url(port), EXPECTED, stop.signal);
-    // Three questions wait; that somebody takes connections is known by then.
-    await until(() => came === 4 && went === 1, 'the connections');
+    // Four questions wait; that somebody takes connections is known by then.
+    await until(() => came === 5 && went === 1, 'the connections');
     stop.abort();
-    const { upstream, health } = await probed;
-    expect([upstream, health]).toEqual([
+    const found = await probed;
+    expect([found.upstream, found.health]).toEqual([
       { state: 'unreachable', reason: 'it accepts connections but answers no HTTP request' },
-      { answered: false, reason: 'the probe was given up' },
+      { answered: false, reason: 'the probe was given up', path: '/health' },
     ]);
   });
 });

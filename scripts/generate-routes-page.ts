@@ -66,7 +66,7 @@ Port 8081.
 const REPORTER = `
 ## Agent
 
-What the reporter answers inside the agent's own server; the sidecar asks both, and \`/health\` and \`/capabilities\` besides.
+What the reporter answers inside the agent's own server; the sidecar asks both, \`/health\`, \`/capabilities\` and \`/.well-known/agent-card.json\`.
 
 | Method | Path | Answer |
 | --- | --- | --- |

@@ -13,6 +13,7 @@ import { CurrentManifest } from './manifest/current-manifest.ts';
 import { createDurations, type Durations } from './durations.ts';
 import { createEngine, type Engine } from './policy/create-engine.ts';
 import { PolicyDesk } from './policy/policy-desk.ts';
+import { Http2Refusals } from './proxy/http2-refusal.ts';
 import { LoadLimits } from './proxy/load-limits.ts';
 import { memoryLimit } from './proxy/memory-limit.ts';
 import { ProofStore } from './proofs/proof-store.ts';
@@ -31,6 +32,7 @@ export interface SidecarContext {
   manifest: CurrentManifest;
   audit: AuditLog;
   load: LoadLimits;
+  http2: Http2Refusals;
   proofs: ProofStore;
   assessor: Assessor;
   others: OthersToday;
@@ -99,6 +101,7 @@ export async function createContext({ config, env, logger, clock }: ContextInput
     manifest,
     audit,
     load,
+    http2: new Http2Refusals(logger),
     proofs,
     assessor,
     others,

@@ -158,6 +158,11 @@ const ENDPOINTS: readonly Row[] = [
       memory: { backend: 'redis', reachable: null },
       services: [{ name: 'db', reachable: false, latencyMs: null }],
       mcpServers: [],
+      endpoints: {
+        health: { path: '/health', status: 200, latencyMs: expect.any(Number) },
+        capabilities: { path: '/capabilities', status: 200, latencyMs: expect.any(Number) },
+        agentCard: { path: '/.well-known/agent-card.json', status: 404, latencyMs: expect.any(Number) },
+      },
       guardrails: { input: 1, output: 0 },
       declaredNotChecked: [],
     },

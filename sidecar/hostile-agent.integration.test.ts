@@ -37,7 +37,7 @@ beforeEach(async () => {
 });
 afterEach(() => rig.close());
 
-/** The agent answers these paths so, and the others of the three well. */
+/** The agent answers these paths so, and the others well. */
 function answer(hostile: RequestListener, paths: readonly string[] = ROUTES): void {
   rig.agent.otherwise = (request, response) => {
     const path = request.url ?? '';
@@ -85,7 +85,7 @@ const sourcesOf = ({ ready, gap, explore, usage }: Shown): string[] =>
   [ready, gap, explore, usage].map(({ source }) => source);
 const STATIC = ['manifest-static', 'manifest-static', 'manifest-static', 'audit-ring'];
 
-describe('an agent that answers on all three routes with', () => {
+describe('an agent that answers on all routes with', () => {
   const NAME = 'is known by its manifest alone, in time and in bounded memory';
   async function expectStatic(hostile: RequestListener, afterMs: number): Promise<void> {
     answer(hostile);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { startFakeEngine, type FakeEngine } from '../testing/fake-engine.ts';
-import { ask } from '../testing/proxy-rig.ts';
+import { ask, askRaw } from '../testing/proxy-rig.ts';
 import { manifestText, startSidecarRig, type SidecarRig } from '../testing/sidecar-rig.ts';
 
 const REPORTING = { 'X-Platform-Guardrails-Invoked': 'pii-detector' };
@@ -26,6 +26,7 @@ describe('what a sidecar counts, after a request of each outcome', () => {
     };
     const port = rig.sidecar.proxyPort;
     for (const path of ['/allow', '/deny', '/usage']) await ask(port, { path });
+    await askRaw(port, 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
     await engine.stop();
     await ask(port, { path: '/open' });
     await rig.settled();
@@ -49,6 +50,7 @@ describe('what a sidecar counts, after a request of each outcome', () => {
     ['events that were removed', /^platform_sidecar_events_dropped_total\{reason="ring_full"\} 0$/m],
     ['memory of events', /^platform_sidecar_event_bytes 0$/m],
     ['requests refused for overload', /^platform_sidecar_overload_total\{action="refused"\} 0$/m],
+    ['connections that began with HTTP/2', /^platform_sidecar_http2_refused_total 1$/m],
     ['entries that the ring lost', /^platform_sidecar_audit_dropped_total 2$/m],
     ['tokens asked', /^platform_sidecar_tokens_total\{kind="prompt"\} 3$/m],
     ['tokens answered', /^platform_sidecar_tokens_total\{kind="completion"\} 4$/m],

@@ -317,7 +317,12 @@ test('a manifest cannot make the sidecar ask its own ports, nor link-local addre
     ]),
   );
   expect(await (await fetch(`${control}/audit`)).json()).toEqual([]);
-  expect(paths.sort()).toEqual(['/capabilities', '/health', '/platform/health']);
+  expect(paths.sort()).toEqual([
+    '/.well-known/agent-card.json',
+    '/capabilities',
+    '/health',
+    '/platform/health',
+  ]);
 });
 
 describe('events', () => {

@@ -244,14 +244,19 @@ const SILENT = fails('it accepts connections but does not answer within 3 s');
         Array.from({ length: 100 }, async () => (await from.control('/health/ready')).text()),
       );
       await until(
-        () => arrived.count() === 100 && Object.keys(agent.asked).length === 3 && mcpConnections === 1,
+        () => arrived.count() === 100 && Object.keys(agent.asked).length === 4 && mcpConnections === 1,
         'the requests and the probes',
       );
       await timers.pass(5_999);
       return answering;
     });
     expect(new Set(answers).size).toBe(1);
-    expect(agent.asked).toEqual({ '/health': 1, '/capabilities': 1, '/platform/health': 1 });
+    expect(agent.asked).toEqual({
+      '/health': 1,
+      '/capabilities': 1,
+      '/.well-known/agent-card.json': 1,
+      '/platform/health': 1,
+    });
     const { checks } = JSON.parse(answers[0] ?? '') as Ready;
     const failed = checks.filter(({ status }) => status === 'fail').map(({ id }) => id);
     expect(failed).toEqual(['service:full', 'mcp:m', 'memory:vector', 'tracing:otlp', 'agent:upstream']);

@@ -151,7 +151,12 @@ describe('the data source is decided on every request', () => {
     rig.agent.otherwise = (_request, response) =>
       void until(() => arrived.count() === paths.length).then(() => response.writeHead(404).end());
     await Promise.all(paths.map((path) => rig.control(path)));
-    expect(rig.agent.asked).toEqual({ '/health': 1, '/capabilities': 1, '/platform/health': 1 });
+    expect(rig.agent.asked).toEqual({
+      '/health': 1,
+      '/capabilities': 1,
+      '/.well-known/agent-card.json': 1,
+      '/platform/health': 1,
+    });
   });
 });
 
@@ -290,6 +295,11 @@ test('explore shows what is known of each part, and null for the rest', async ()
     memory: { backend: 'redis', reachable: null },
     services: [{ name: 'db', reachable: false, latencyMs: 3 }],
     mcpServers: [],
+    endpoints: {
+      health: { path: '/health', status: 404, latencyMs: expect.any(Number) },
+      capabilities: { path: '/capabilities', status: 404, latencyMs: expect.any(Number) },
+      agentCard: { path: '/.well-known/agent-card.json', status: 404, latencyMs: expect.any(Number) },
+    },
     guardrails: { input: 1, output: 1 },
     declaredNotChecked: ['spec.humanInTheLoop'],
   });

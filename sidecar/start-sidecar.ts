@@ -47,7 +47,7 @@ export async function startSidecar(
       outages: new OutageLog(logger),
       isDraining: () => context.isDraining || clock.monotonicMs() < context.connectionsEndUntilMs,
     },
-    { host: config.BIND_ADDRESS, port: config.PROXY_PORT, agent: agentAt },
+    { host: config.BIND_ADDRESS, port: config.PROXY_PORT, agent: agentAt, http2: context.http2 },
   ).catch(abandon);
   const control = await listen({
     handler: limitBodies(

@@ -219,8 +219,14 @@ export const TARGETS: Attack[] = [
     ['HTTP/1.10', line('GET /first HTTP/1.10')],
     ['http in small letters', line('GET /first http/1.1')],
     ['another protocol', line('GET /first ICE/1.0')],
-    ['the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
   ]),
+  // It gets frames of HTTP/2, and no answer in HTTP/1.1.
+  {
+    title: 'the preface of HTTP/2',
+    bytes: `PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n${HIDDEN}`,
+    statuses: [],
+    readings: [],
+  },
   ...refused(405, [
     ['CONNECT', line('CONNECT shop.example:80 HTTP/1.1')],
     ['CONNECT to a path', line('CONNECT /first HTTP/1.1')],

@@ -3,7 +3,7 @@ import type { RequestListener, ServerResponse } from 'node:http';
 import { clearInterval, setInterval, setTimeout } from 'node:timers';
 import { gzipSync } from 'node:zlib';
 
-/** What a well-behaved agent answers on the three routes that the sidecar reads. */
+/** What a well-behaved agent answers on the routes that the sidecar reads. */
 export const GOOD_ANSWERS: Readonly<Record<string, object>> = {
   '/platform/health': {
     agentName: 'shop',
@@ -13,6 +13,7 @@ export const GOOD_ANSWERS: Readonly<Record<string, object>> = {
     checks: [{ id: 'tool:pay', category: 'tool', status: 'pass', severity: 'info' }],
   },
   '/capabilities': { tools: [{ name: 'pay' }] },
+  '/.well-known/agent-card.json': { name: 'shop', skills: [{ id: 'pay', name: 'Pay' }] },
   '/platform/usage': {
     source: 'agent-sdk',
     windowStartedAt: '2026-03-01T10:00:00.000Z',

@@ -24,6 +24,7 @@ import { plainManifest } from './manifests/plain-manifest.ts';
 import { PolicyDesk, type PolicyMode } from '../sidecar/policy/policy-desk.ts';
 import { AuditLog } from '../sidecar/audit/audit-log.ts';
 import { createUpstream } from '../sidecar/proxy/create-upstream.ts';
+import { Http2Refusals } from '../sidecar/proxy/http2-refusal.ts';
 import { LoadLimits } from '../sidecar/proxy/load-limits.ts';
 import { OutageLog } from '../sidecar/proxy/outage-log.ts';
 import { startProxyServer, type ProxyServer } from '../sidecar/proxy/proxy-server.ts';
@@ -35,6 +36,7 @@ export interface ProxyRig {
   proxy: ProxyServer;
   audit: AuditLog;
   load: LoadLimits;
+  http2: Http2Refusals;
   log: [level: string, message: string, fields: LogFields][];
   close(): Promise<void>;
 }
@@ -97,6 +99,7 @@ export async function startProxyBefore(url: URL, options: RigOptions = {}): Prom
     debug: entry('debug'),
   };
   const clock = options.clock ?? systemClock;
+  const http2 = new Http2Refusals(logger);
   const load = new LoadLimits(options.memoryBytes ?? 4 * 1024 ** 3);
   const audit = new AuditLog({
     capacity: options.capacity ?? 100,
@@ -128,13 +131,14 @@ export async function startProxyBefore(url: URL, options: RigOptions = {}): Prom
       load,
       isDraining: () => false,
     },
-    { host: '127.0.0.1', port: 0, agent: agentAt },
+    { host: '127.0.0.1', port: 0, agent: agentAt, http2 },
   );
   return {
     port: proxy.port,
     proxy,
     audit,
     load,
+    http2,
     log,
     close: () => proxy.close(0),
   };

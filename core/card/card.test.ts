@@ -1,13 +1,19 @@
 import { describe, expect, test } from '@jest/globals';
 import { aManifest } from '../../testing/facts.ts';
-import { cardOf } from './card.ts';
+import type { Api } from '../manifest/manifest.ts';
+import { cardOf, type AgentInterface } from './card.ts';
 
 describe('the capability card', () => {
   test('of a manifest that says everything', () => {
     const manifest = aManifest({
       tools: [{ name: 'search', description: 'Finds things' }, { name: 'order' }],
       skills: [{ id: 'returns', version: '2' }, { id: 'search' }],
-      api: { url: 'https://shop.example/a2a', streaming: true, chatEndpoint: { path: '/v1/chat' } },
+      api: {
+        url: 'https://shop.example/',
+        a2a: { protocolBinding: 'JSONRPC', path: '/a2a' },
+        streaming: true,
+        chatEndpoint: { path: '/v1/chat' },
+      },
     });
     manifest.metadata.tags = ['retail'];
     expect(cardOf(manifest)).toEqual({
@@ -15,7 +21,7 @@ describe('the capability card', () => {
       description: 'Sells things',
       version: '1.0.0',
       supportedInterfaces: [
-        { url: 'https://shop.example/a2a', protocolBinding: 'HTTP+JSON', protocolVersion: '1.0' },
+        { url: 'https://shop.example/a2a', protocolBinding: 'JSONRPC', protocolVersion: '1.0' },
       ],
       capabilities: { streaming: true, pushNotifications: false },
       defaultInputModes: ['text/plain', 'application/json'],
@@ -41,7 +47,24 @@ describe('the capability card', () => {
     });
   });
 
-  test('nor does an address that is still a reference', () => {
-    expect(cardOf(aManifest({ api: { url: '$env:PUBLIC_URL' } })).supportedInterfaces).toEqual([]);
+  const URL = 'https://shop.example/agent';
+  test.each<[string, Api, AgentInterface[]]>([
+    ['nothing of A2A is declared', { url: URL, chatEndpoint: { path: '/v1/chat' } }, []],
+    [
+      'the interface is at the public address',
+      { url: URL, a2a: { protocolBinding: 'HTTP+JSON' } },
+      [{ url: URL, protocolBinding: 'HTTP+JSON', protocolVersion: '1.0' }],
+    ],
+    [
+      'the interface has a path of its own, and an older version',
+      { url: `${URL}/`, a2a: { protocolBinding: 'JSONRPC', path: '/a2a', protocolVersion: '0.3' } },
+      [{ url: `${URL}/a2a`, protocolBinding: 'JSONRPC', protocolVersion: '0.3' }],
+    ],
+    ['there is no address', { a2a: { protocolBinding: 'JSONRPC' } }, []],
+    ['the address is a reference', { url: '$env:PUBLIC_URL', a2a: { protocolBinding: 'JSONRPC' } }, []],
+    ['the path is a reference', { url: URL, a2a: { protocolBinding: 'JSONRPC', path: '$env:A2A' } }, []],
+    ['the address is a WebSocket', { url: 'wss://shop.example', a2a: { protocolBinding: 'JSONRPC' } }, []],
+  ])('interfaces where %s', (_title, api, expected) => {
+    expect(cardOf(aManifest({ api })).supportedInterfaces).toEqual(expected);
   });
 });

@@ -1,3 +1,4 @@
+import { a2aAddress } from '../manifest/a2a-address.ts';
 import type { Manifest } from '../manifest/manifest.ts';
 
 /** A2A 1.0 AgentCard, as far as a manifest can fill it. */
@@ -5,7 +6,7 @@ export interface AgentCard {
   name: string;
   description: string;
   version: string;
-  /** Empty without `spec.api.url`: an agent that names no public address has no interface to offer. */
+  /** The declared `spec.api.a2a`; empty without it: only the manifest tells that an agent speaks A2A. */
   supportedInterfaces: AgentInterface[];
   capabilities: { streaming: boolean; pushNotifications: boolean };
   /** Media types. */
@@ -27,7 +28,8 @@ export interface AgentSkill {
   tags: string[];
 }
 
-const A2A_VERSION = '1.0';
+/** The schema's default. */
+const DEFAULT_VERSION = '1.0';
 const TEXT = 'text/plain';
 
 /** The card that `/capabilities`, `/.well-known/agent-card.json` and the export give alike. Declared tools and skills are its skills. */
@@ -46,11 +48,11 @@ export function cardOf(manifest: Manifest): AgentCard {
   };
 }
 
-/** A reference that nobody has resolved is no address that a client could use. */
-function interfacesOf(manifest: Manifest): AgentInterface[] {
-  const url = manifest.spec.api?.url;
-  if (url === undefined || url.startsWith('$')) return [];
-  return [{ url, protocolBinding: 'HTTP+JSON', protocolVersion: A2A_VERSION }];
+function interfacesOf({ spec: { api } }: Manifest): AgentInterface[] {
+  const address = api === undefined ? null : a2aAddress(api);
+  if (api?.a2a === undefined || address?.ok !== true) return [];
+  const { protocolBinding, protocolVersion = DEFAULT_VERSION } = api.a2a;
+  return [{ url: address.url, protocolBinding, protocolVersion }];
 }
 
 function skillsOf(manifest: Manifest): AgentSkill[] {

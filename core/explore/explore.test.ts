@@ -4,7 +4,7 @@ import type { Manifest, ManifestSpec } from '../manifest/manifest.ts';
 import { FULL_MANIFEST } from '../../testing/manifests/manifest-text.ts';
 import { parseManifest } from '../manifest/parse-manifest.ts';
 import { declaredNotChecked } from './declared-not-checked.ts';
-import { exploreOf } from './explore.ts';
+import { exploreOf as explore, type ExploreReport } from './explore.ts';
 
 const manifestOf = (spec: Partial<ManifestSpec> = {}): Manifest => ({
   apiVersion: 'platform.io/v1',
@@ -26,6 +26,13 @@ const healthOf = (...found: [id: string, status: Check['status'], latencyMs?: nu
   })),
 });
 
+const NOT_ASKED = { health: null, capabilities: null };
+const exploreOf = (
+  manifest: Manifest,
+  health: HealthReport,
+  source: ExploreReport['source'],
+): ExploreReport => explore(manifest, health, source, NOT_ASKED);
+
 test('what nobody asked is null, not false', () => {
   expect(exploreOf(manifestOf({ tools: [{ name: 'pay' }] }), healthOf(), 'manifest-static')).toEqual({
     source: 'manifest-static',
@@ -34,8 +41,40 @@ test('what nobody asked is null, not false', () => {
     memory: { backend: null, reachable: null },
     services: [],
     mcpServers: [],
+    endpoints: { health: null, capabilities: null, agentCard: null },
     guardrails: { input: 0, output: 0 },
     declaredNotChecked: [],
+  });
+});
+
+describe('the endpoints', () => {
+  const ok = { answered: true, status: 200, latencyMs: 3 } as const;
+  const none = { answered: false, reason: 'connection refused' } as const;
+  const of = (facts: Parameters<typeof explore>[3]): ExploreReport['endpoints'] =>
+    explore(manifestOf(), healthOf(), 'manifest-static', facts).endpoints;
+
+  test('at their default paths', () => {
+    expect(
+      of({ health: ok, capabilities: none, agentCard: { ...ok, status: 404, isCard: false, tools: null } }),
+    ).toEqual({
+      health: { path: '/health', status: 200, latencyMs: 3 },
+      capabilities: { path: '/capabilities', status: null, latencyMs: null },
+      agentCard: { path: '/.well-known/agent-card.json', status: 404, latencyMs: 3 },
+    });
+  });
+
+  test('at the declared paths, and why one was not probed', () => {
+    const { health, capabilities } = of({
+      health: { ...ok, path: '/livez?full=1' },
+      capabilities: { ...ok, path: '/capabilities', unresolved: 'CARD cannot be read', isHtml: true },
+    });
+    expect(health).toEqual({ path: '/livez?full=1', status: 200, latencyMs: 3 });
+    expect(capabilities).toEqual({
+      path: '/capabilities',
+      status: 200,
+      latencyMs: 3,
+      note: 'the declared path was not probed: CARD cannot be read; an HTML page',
+    });
   });
 });
 
@@ -151,5 +190,6 @@ test('of a manifest that says everything, each path that is listed is one that i
   if (!parsed.ok) throw new Error('the manifest is not valid');
   const paths = declaredNotChecked(parsed.manifest);
   expect(paths).toHaveLength(27);
-  expect(paths).toContain('spec.api.healthEndpoint');
+  expect(paths).not.toContain('spec.api.healthEndpoint');
+  expect(paths).not.toContain('spec.api.capabilitiesEndpoint');
 });

@@ -1,4 +1,5 @@
 import { modelCheckId, reachTargets } from '../facts/declared.ts';
+import { AGENT_CARD_PATH, DEFAULT_PATHS, type EndpointAnswer, type Facts } from '../facts/facts.ts';
 import type { Check, CheckCategory, HealthReport, ReportSource } from '../health/health.ts';
 import type { Manifest } from '../manifest/manifest.ts';
 import { declaredNotChecked } from './declared-not-checked.ts';
@@ -11,6 +12,8 @@ export interface ExploreReport {
   memory: { backend: string | null; reachable: boolean | null };
   services: ExploredPart[];
   mcpServers: ExploredPart[];
+  /** What the agent's own port answers; null: not probed. */
+  endpoints: Record<'health' | 'capabilities' | 'agentCard', ExploredEndpoint | null>;
   /** How many are declared. */
   guardrails: { input: number; output: number };
   /** Manifest paths that are recorded and cannot be checked. */
@@ -23,8 +26,25 @@ export interface ExploredPart {
   latencyMs: number | null;
 }
 
-/** Reads the explore report out of the manifest and the checks of one moment. */
-export function exploreOf(manifest: Manifest, health: HealthReport, source: ReportSource): ExploreReport {
+export interface ExploredEndpoint {
+  /** The path that was probed. */
+  path: string;
+  /** null: no HTTP response. */
+  status: number | null;
+  latencyMs: number | null;
+  /** Why the declared path was not probed, or why the response is not a capability card. */
+  note?: string;
+}
+
+type EndpointFacts = Pick<Facts, 'health' | 'capabilities' | 'agentCard'>;
+
+/** Reads the explore report out of the manifest, the checks and the answers of one moment. */
+export function exploreOf(
+  manifest: Manifest,
+  health: HealthReport,
+  source: ReportSource,
+  facts: EndpointFacts,
+): ExploreReport {
   const { spec } = manifest;
   const { model, memory } = spec;
   const found = health.checks.find((check) => check.id === modelCheckId(model));
@@ -43,11 +63,35 @@ export function exploreOf(manifest: Manifest, health: HealthReport, source: Repo
     },
     services: partsOf('service', manifest, health.checks),
     mcpServers: partsOf('mcp', manifest, health.checks),
+    endpoints: endpointsOf(facts),
     guardrails: {
       input: spec.guardrails?.input?.length ?? 0,
       output: spec.guardrails?.output?.length ?? 0,
     },
     declaredNotChecked: declaredNotChecked(manifest),
+  };
+}
+
+function endpointsOf({ health, capabilities, agentCard }: EndpointFacts): ExploreReport['endpoints'] {
+  const isHtml = capabilities?.isHtml === true;
+  return {
+    health: health && endpointOf(health, DEFAULT_PATHS.health),
+    capabilities:
+      capabilities &&
+      endpointOf(capabilities, DEFAULT_PATHS.capabilities, isHtml ? 'an HTML page' : undefined),
+    agentCard: agentCard ? endpointOf(agentCard, AGENT_CARD_PATH) : null,
+  };
+}
+
+function endpointOf(answer: EndpointAnswer, fallback: string, found?: string): ExploredEndpoint {
+  const notAsked =
+    answer.unresolved === undefined ? [] : [`the declared path was not probed: ${answer.unresolved}`];
+  const notes = [...notAsked, ...(found === undefined ? [] : [found])];
+  return {
+    path: answer.path ?? fallback,
+    status: answer.answered ? answer.status : null,
+    latencyMs: answer.answered ? answer.latencyMs : null,
+    ...(notes.length > 0 && { note: notes.join('; ') }),
   };
 }
 

@@ -12,6 +12,25 @@ export type HttpAnswer =
   | { answered: true; status: number; latencyMs: number }
   | { answered: false; reason: string };
 
+/** The path of each of the agent's endpoints where the manifest declares none. */
+export const DEFAULT_PATHS = { health: '/health', capabilities: '/capabilities' } as const;
+/** Where A2A clients look for the card of an agent. */
+export const AGENT_CARD_PATH = '/.well-known/agent-card.json';
+
+/** The answer of an endpoint whose path the manifest may declare. */
+export type EndpointAnswer = HttpAnswer & {
+  /** The path that was probed; absent: the default one. */
+  path?: string;
+  /** Why the declared path was not probed, and the default one was. */
+  unresolved?: string;
+};
+
+/** `tools`: the names that the answer lists; null: it has no such list. */
+export type CapabilitiesAnswer = EndpointAnswer & { tools?: readonly string[] | null; isHtml?: boolean };
+
+/** `isCard`: the answer is a JSON object with a 2xx status; `tools`: the ids of its skills, null when it lists none. */
+export type AgentCardAnswer = HttpAnswer & { isCard: boolean; tools: readonly string[] | null };
+
 /** What the sidecar can know about the environment of the agent. */
 export type EnvironmentFacts =
   /** The sidecar shares the agent's environment (local use): the set names of variables. */
@@ -63,10 +82,12 @@ export interface Facts {
   invalidReport: InvalidReport | null;
   /** Does the agent's port answer at all. null: the report is made without an upstream (reporter, CLI); no such check then. */
   upstream: Reach | null;
-  /** Upstream `GET /health`; null: not asked, and nothing is concluded from it. */
-  health: HttpAnswer | null;
-  /** Upstream `GET /capabilities`; null: not asked. `tools`: the names it lists, null when it has no such list. */
-  capabilities: (HttpAnswer & { tools?: readonly string[] | null }) | null;
+  /** Upstream `GET /health`, or `spec.api.healthEndpoint`; null: not asked, and nothing is concluded from it. */
+  health: EndpointAnswer | null;
+  /** Upstream `GET /capabilities`, or `spec.api.capabilitiesEndpoint`; null: not probed. */
+  capabilities: CapabilitiesAnswer | null;
+  /** Upstream `GET /.well-known/agent-card.json`; null or absent: not probed. */
+  agentCard?: AgentCardAnswer | null;
   /** The agent's tool registry, which only the reporter sees. null: it was given none; absent: it cannot be seen from here. */
   registeredTools?: ReadonlySet<string> | null;
   environment: EnvironmentFacts;

@@ -1,5 +1,8 @@
 import { headerFormOf, MAX_NAME_LENGTH } from '../behavior/reported-name.ts';
+import { DEFAULT_PATHS } from '../facts/facts.ts';
+import { a2aAddress } from './a2a-address.ts';
 import type { Manifest } from './manifest.ts';
+import { referenceOf } from './references.ts';
 import { tokenPriceOf } from './token-price.ts';
 import { shown } from './wording.ts';
 
@@ -15,7 +18,7 @@ export function manifestWarnings(manifest: Manifest): ManifestWarning[] {
   const names = (manifest.spec.tools ?? []).flatMap(({ name }, index) =>
     nameWarnings(name).map((message) => ({ path: `spec.tools[${index}].name`, message })),
   );
-  return [...names, ...costWarnings(manifest)];
+  return [...names, ...costWarnings(manifest), ...endpointWarnings(manifest), ...a2aWarnings(manifest)];
 }
 
 function nameWarnings(name: string): string[] {
@@ -40,4 +43,24 @@ function costWarnings(manifest: Manifest): ManifestWarning[] {
         'declared, not checked: the cost is not known without usdPerMillionTokens (input and output), so monthly_cost_limit_exceeded cannot deny',
     },
   ];
+}
+
+/** The sidecar of a pod sees neither the variables nor the files of the agent. */
+function endpointWarnings({ spec: { api } }: Manifest): ManifestWarning[] {
+  const endpoints = [
+    ['healthEndpoint', DEFAULT_PATHS.health],
+    ['capabilitiesEndpoint', DEFAULT_PATHS.capabilities],
+  ] as const;
+  return endpoints.flatMap(([key, fallback]) => {
+    const declared = api?.[key];
+    if (declared === undefined || referenceOf(declared) === null) return [];
+    const message = `the sidecar of a pod cannot resolve ${shown(declared)}, and probes ${fallback} instead`;
+    return [{ path: `spec.api.${key}`, message }];
+  });
+}
+
+function a2aWarnings({ spec: { api } }: Manifest): ManifestWarning[] {
+  const address = api === undefined ? null : a2aAddress(api);
+  if (address === null || address.ok) return [];
+  return [{ path: 'spec.api.a2a', message: `the capability card offers no interface: ${address.reason}` }];
 }

@@ -182,10 +182,12 @@ export interface Api {
   port?: number;
   pathPrefix?: string;
   url?: string;
+  a2a?: { protocolBinding: 'JSONRPC' | 'HTTP+JSON'; path?: string; protocolVersion?: '1.0' | '0.3' };
   auth?: { type?: 'jwt' | 'apikey' | 'oauth2' | 'none'; jwksUri?: string; header?: string };
   rateLimit?: { requestsPerMinute?: number; requestsPerHour?: number };
   streaming?: boolean;
   healthEndpoint?: string;
+  capabilitiesEndpoint?: string;
   metricsEndpoint?: string;
   corsOrigins?: string[];
   chatEndpoint?: { path?: string; protocol?: 'openai-compatible' | 'custom' };

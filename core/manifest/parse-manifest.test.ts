@@ -358,6 +358,39 @@ describe('a mistake under spec', () => {
       ['1:26 spec.api.healthEndpoint | must be a path that begins with /, is "health" => /health'],
     ],
     [
+      'an A2A interface without an address',
+      '  api: { a2a: { protocolBinding: JSONRPC } }\n',
+      ['1:3 spec.api | an A2A interface needs "url", the address for its clients'],
+    ],
+    [
+      'an A2A interface over gRPC',
+      '  api: { url: https://shop.example, a2a: { protocolBinding: GRPC } }\n',
+      [
+        '1:61 spec.api.a2a.protocolBinding | GRPC is not possible: an HTTP/1.1 proxy stands before the agent, which cannot carry it; use JSONRPC or HTTP+JSON',
+      ],
+    ],
+    [
+      'an A2A interface of a binding and a version that are unknown',
+      '  api: { url: https://shop.example, a2a: { protocolBinding: jsonrpc, path: a2a, protocolVersion: 1.0 } }\n',
+      [
+        '1:61 spec.api.a2a.protocolBinding | must be JSONRPC or HTTP+JSON, is "jsonrpc" => JSONRPC',
+        '1:76 spec.api.a2a.path | must be a path that begins with /, is "a2a" => /a2a',
+        '1:98 spec.api.a2a.protocolVersion | must be 1.0 or 0.3, is the number 1.0 => 1.0',
+      ],
+    ],
+    [
+      'an A2A interface without a binding',
+      '  api: { url: https://shop.example, a2a: {} }\n',
+      ['1:37 spec.api.a2a.protocolBinding | the key "protocolBinding" is missing'],
+    ],
+    [
+      'a URL for a path',
+      '  api: { capabilitiesEndpoint: http://shop/tools }\n',
+      [
+        '1:32 spec.api.capabilitiesEndpoint | must be a path that begins with /, is "http://shop/tools" => /http://shop/tools',
+      ],
+    ],
+    [
       'a URL without its scheme',
       '  humanInTheLoop: { webhookUrl: example.com/hook }\n',
       [

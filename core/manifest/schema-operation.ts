@@ -99,11 +99,16 @@ export const compliance: SchemaNode = object('Compliance rules that apply.', {
   auditSchedule: text('How often an audit is due. Declared, not checked.'),
 });
 
-export const api: SchemaNode = object('How the agent is called.', {
+const apiObject: SchemaNode = object('How the agent is called.', {
   type: word('Protocol of the API, over HTTP/1.1.', ['rest', 'mcp', 'websocket']),
   port: integer('Port that the agent listens on.', { min: 1, max: 65535 }),
   pathPrefix: formatted('Path under which the API is served.', FORMATS.urlPath),
   url: formatted('Public address of the agent, for the capability card.', FORMATS.publicUrl),
+  a2a: object('The A2A interface that the agent serves. Without it the capability card offers none.', {
+    'protocolBinding!': word('Binding of the interface.', ['JSONRPC', 'HTTP+JSON']),
+    path: formatted('Path of the interface behind `url`; default: `url` itself.', FORMATS.urlPath),
+    protocolVersion: word('Version of A2A that the interface serves.', ['1.0', '0.3'], '1.0'),
+  }),
   auth: object('How callers prove who they are.', {
     type: word('Kind of credential.', ['jwt', 'apikey', 'oauth2', 'none']),
     jwksUri: formatted('Where the keys of the token issuer are.', FORMATS.httpUrl),
@@ -114,7 +119,12 @@ export const api: SchemaNode = object('How the agent is called.', {
     requestsPerHour: integer('Most requests an hour.', { min: 1 }),
   }),
   streaming: flag('Whether answers can be streamed.'),
-  healthEndpoint: formatted('Path of the health endpoint.', FORMATS.urlPath),
+  healthEndpoint: formatted('Path that answers 2xx while the agent can serve.', FORMATS.urlPath, '/health'),
+  capabilitiesEndpoint: formatted(
+    'Path of the capability card, or of the list of tools.',
+    FORMATS.urlPath,
+    '/capabilities',
+  ),
   metricsEndpoint: formatted('Path of the metrics endpoint.', FORMATS.urlPath),
   corsOrigins: list('Origins that browsers may call from.', text('An origin.')),
   chatEndpoint: object('Where a chat message is sent.', {
@@ -122,6 +132,15 @@ export const api: SchemaNode = object('How the agent is called.', {
     protocol: word('Shape of request and answer.', ['openai-compatible', 'custom']),
   }),
 });
+
+export const api: SchemaNode = {
+  ...apiObject,
+  if: { required: ['a2a'] },
+  then: {
+    anyOf: [{ required: ['url'] }],
+    $comment: 'an A2A interface needs "url", the address for its clients',
+  },
+};
 
 const subagentRef: SchemaNode = {
   ...object('Where the other agent is: its manifest, or its A2A address.', {

@@ -171,11 +171,13 @@ function valueSchema(error: ValidationError): SchemaNode {
   return schemaNodeAt(error.schemaPath.replace(/\/[^/]+$/, '').replace(/\/else$/, ''));
 }
 
-const GRPC =
-  'grpc is not possible: an HTTP/1.1 proxy stands before the agent, which cannot carry it; use rest, mcp or websocket';
+const NO_GRPC = 'is not possible: an HTTP/1.1 proxy stands before the agent, which cannot carry it; use';
 
 function valueMessage(node: SchemaNode, found: Located): string {
-  if (found.value === 'grpc' && node.enum?.includes('websocket') === true) return GRPC;
+  if (found.value === 'grpc' && node.enum?.includes('websocket') === true)
+    return `grpc ${NO_GRPC} rest, mcp or websocket`;
+  if (found.value === 'GRPC' && node.enum?.includes('JSONRPC') === true)
+    return `GRPC ${NO_GRPC} JSONRPC or HTTP+JSON`;
   const wanted = wantedIn(node);
   if (found.value === '' && node.minLength === 1) return 'must not be empty';
   return `must be ${wanted}, is ${describe(node, found)}`;

@@ -1,6 +1,6 @@
 // @ts-nocheck
 // Made by scripts/generate.ts from core/manifest/schema.ts. Do not edit.
-const schema31 = {"type":"object","properties":{"apiVersion":{"type":"string","const":"platform.io/v1"},"kind":{"type":"string","const":"PlatformAgent"},"metadata":{"type":"object","properties":{"name":{"type":"string","pattern":"^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$"},"version":{"type":"string","if":{"pattern":"^\\$(env|file|secret|func):"},"else":{"pattern":"^(?:0|[1-9]\\d*)\\.(?:0|[1-9]\\d*)\\.(?:0|[1-9]\\d*)(?:-(?:0|[1-9]\\d*|\\d*[A-Za-z-][0-9A-Za-z-]*)(?:\\.(?:0|[1-9]\\d*|\\d*[A-Za-z-][0-9A-Za-z-]*))*)?(?:\\+[0-9A-Za-z-]+(?:\\.[0-9A-Za-z-]+)*)?$"}},"description":{"type":"string"},"tags":{"type":"array","items":{"type":"string"}},"author":{"type":"string"},"license":{"type":"string"}},"required":["name","version","description"],"patternProperties":{"^x-":true},"additionalProperties":false},"spec":{"type":"object","properties":{"model":{"type":"object","properties":{"provider":{"type":"string","minLength":1},"id":{"type":"string","minLength":1},"apiKey":{"type":"string","minLength":1},"parameters":{"type":"object","properties":{"temperature":{"type":"number","minimum":0,"maximum":2},"maxTokens":{"type":"integer","minimum":1},"topP":{"type":"number","minimum":0,"maximum":1},"frequencyPenalty":{"type":"number"},"presencePenalty":{"type":"number"}},"patternProperties":{"^x-":true},"additionalProperties":false},"fallback":{"type":"object","properties":{"provider":{"type":"string","minLength":1},"id":{"type":"string","minLength":1},"apiKey":{"type":"string","minLength":1},"triggerOn":{"type":"array","items":{"type":"string","enum":["rate_limit","timeout","error_5xx","error_4xx"]}},"maxRetries":{"type":"integer","minimum":0,"maximum":10}},"required":["provider","id","apiKey"],"patternProperties":{"^x-":true},"additionalProperties":false},"costControls":{"type":"object","properties":{"maxMonthlyUSD":{"type":"number","minimum":0},"alertAtUSD":{"type":"number","minimum":0},"maxTokensPerDay":{"type":"integer","minimum":1},"usdPerMillionTokens":{"type":"object","properties":{"input":{"type":"number","minimum":0},"output":{"type":"number","minimum":0}},"patternProperties":{"^x-":true},"additionalProperties":false}},"patternProperties":{"^x-":true},"additionalProperties":false}},"required":["provider","id","apiKey"],"patternProperties":{"^x-":true},"additionalProperties":false},"prompts":{"type":"object","properties":{"system":{"type":"string"},"fallback":{"type":"string"},"hotReload":{"type":"boolean"},"variables":{"type":"array","items":{"type":"object","properties":{"name":{"type":"string","minLength":1},"value":{"type":"string"}},"required":["name","value"],"patternProperties":{"^x-":true},"additionalProperties":false}}},"patternProperties":{"^x-":true},"additionalProperties":false},"tools":{"type":"array","items":{"type":"object","properties":{"name":{"type":"string","minLength":1},"type":{"type":"string","enum":["function","mcp","builtin"]},"description":{"type":"string"},"module":{"type":"string"},"function":{"type":"string"},"annotations":{"type":"object","properties":{"readOnlyHint":{"type":"boolean"},"destructiveHint":{"type":"boolean"},"idempotentHint":{"type":"boolean"},"openWorldHint":{"type":"boolean"}},"patternProperties":{"^x-":true},"additionalProperties":false}},"required":["name"],"patternProperties":{"^x-":true},"additionalProperties":false}},"mcp":{"type":"object","properties":{"servers":{"type":"array","items":{"type":"object","properties":{"name":{"type":"string","minLength":1},"transport":{"type":"string","enum":["stdio","sse","http"]},"host":{"type":"string","minLength":1},"port":{"type":"integer","minimum":1,"maximum":65535},"url":{"type":"string","if":{"pattern":"^\\$(env|file|secret|func):"},"else":{"pattern":"^https?://[^\\s/?#]+[^\\s]*$"}},"command":{"type":"string","minLength":1},"args":{"type":"array","items":{"type":"string"}},"env":{"type":"object","additionalProperties":{"type":"string"}},"healthCheck":{"type":"object","properties":{"timeoutSeconds":{"type":"integer","minimum":1,"maximum":60}},"patternProperties":{"^x-":true},"additionalProperties":false}},"required":["name"],"patternProperties":{"^x-":true},"additionalProperties":false,"if":{"properties":{"transport":{"const":"stdio"}},"required":["transport"]},"then":{"anyOf":[{"required":["command"]}]},"else":{"if":{"properties":{"transport":{"enum":["sse","http"]}},"required":["transport"]},"then":{"anyOf":[{"required":["url"]},{"required":["host","port"]}]},"else":{"anyOf":[{"required":["url"]},{"required":["host","port"]},{"required":["command"]}]}}}}},"patternProperties":{"^x-":true},"additionalProperties":false},"memory":{"type":"object","properties":{"backend":{"type":"string"},"shortTerm":{"type":"object","properties":{"backend":{"type":"string"},"maxTurns":{"type":"integer","minimum":1},"maxTokens":{"type":"integer","minimum":1},"ttlSeconds":{"type":"integer","minimum":0},"connection":{"type":"string"}},"patternProperties":{"^x-":true},"additionalProperties":false},"longTerm":{"type":"object","properties":{"backend":{"type":"string","minLength":1},"connectionString":{"type":"string"},"table":{"type":"string"},"ttlDays":{"type":"integer","minimum":0}},"required":["backend"],"patternProperties":{"^x-":true},"additionalProperties":false},"vector":{"type":"object","properties":{"backend":{"type":"string","minLength":1},"connectionString":{"type":"string"},"apiKey":{"type":"string","minLength":1},"dimension":{"type":"integer","minimum":1},"topK":{"type":"integer","minimum":1},"namespace":{"type":"string"}},"required":["backend"],"patternProperties":{"^x-":true},"additionalProperties":false},"hygiene":{"type":"object","properties":{"piiScrubFields":{"type":"array","items":{"type":"string"}},"auditLog":{"type":"boolean"},"retentionPolicy":{"type":"string"}},"patternProperties":{"^x-":true},"additionalProperties":false}},"patternProperties":{"^x-":true},"additionalProperties":false},"requires":{"type":"object","properties":{"envVars":{"type":"array","items":{"type":"string","pattern":"^[A-Za-z_][A-Za-z0-9_]*$"}},"services":{"type":"array","items":{"type":"object","properties":{"name":{"type":"string","minLength":1},"type":{"type":"string","minLength":1},"address":{"type":"string","if":{"pattern":"^\\$(env|file|secret|func):"},"else":{"pattern":"^(?:[A-Za-z][A-Za-z0-9+.-]*://[^\\s]+|(?:\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?):(?:[1-9]\\d{0,3}|[1-5]\\d{4}|6[0-4]\\d{3}|65[0-4]\\d{2}|655[0-2]\\d|6553[0-5]))$"}},"critical":{"type":"boolean"}},"patternProperties":{"^x-":true},"additionalProperties":false,"anyOf":[{"required":["name"]},{"required":["type"]}]}},"minimumMemoryMB":{"type":"integer","minimum":1},"nodeVersion":{"type":"string"},"pythonVersion":{"type":"string"}},"patternProperties":{"^x-":true},"additionalProperties":false},"guardrails":{"type":"object","properties":{"input":{"type":"array","items":{"type":"object","properties":{"type":{"type":"string","enum":["topic-filter","pii-detector","prompt-injection","hallucination-detector","toxicity-filter","custom"]},"action":{"type":"string"},"threshold":{"type":"number","minimum":0,"maximum":1},"blockedTopics":{"type":"array","items":{"type":"string"}},"fields":{"type":"array","items":{"type":"string"}},"sensitivity":{"type":"string"},"module":{"type":"string"},"function":{"type":"string"},"maxRetries":{"type":"integer","minimum":0},"message":{"type":"string"}},"required":["type"],"patternProperties":{"^x-":true},"additionalProperties":false}},"output":{"type":"array","items":{"type":"object","properties":{"type":{"type":"string","enum":["topic-filter","pii-detector","prompt-injection","hallucination-detector","toxicity-filter","custom"]},"action":{"type":"string"},"threshold":{"type":"number","minimum":0,"maximum":1},"blockedTopics":{"type":"array","items":{"type":"string"}},"fields":{"type":"array","items":{"type":"string"}},"sensitivity":{"type":"string"},"module":{"type":"string"},"function":{"type":"string"},"maxRetries":{"type":"integer","minimum":0},"message":{"type":"string"}},"required":["type"],"patternProperties":{"^x-":true},"additionalProperties":false}}},"patternProperties":{"^x-":true},"additionalProperties":false},"evaluation":{"type":"object","properties":{"framework":{"type":"string"},"datasets":{"type":"array","items":{"type":"object","properties":{"name":{"type":"string","minLength":1},"path":{"type":"string","minLength":1},"metrics":{"type":"array","items":{"type":"string"}}},"required":["name","path"],"patternProperties":{"^x-":true},"additionalProperties":false}},"metrics":{"type":"array","items":{"type":"string"}},"thresholds":{"type":"object","additionalProperties":{"type":"number","minimum":0,"maximum":1}},"ciGate":{"type":"boolean"}},"patternProperties":{"^x-":true},"additionalProperties":false},"observability":{"type":"object","properties":{"tracing":{"type":"object","properties":{"backend":{"type":"string","minLength":1},"endpoint":{"type":"string"},"publicKey":{"type":"string"},"secretKey":{"type":"string","minLength":1},"sampleRate":{"type":"number","minimum":0,"maximum":1}},"required":["backend"],"patternProperties":{"^x-":true},"additionalProperties":false},"metrics":{"type":"object","properties":{"backend":{"type":"string","minLength":1},"endpoint":{"type":"string"},"serviceName":{"type":"string"}},"required":["backend"],"patternProperties":{"^x-":true},"additionalProperties":false},"logging":{"type":"object","properties":{"level":{"type":"string"},"structured":{"type":"boolean"},"redactFields":{"type":"array","items":{"type":"string"}}},"patternProperties":{"^x-":true},"additionalProperties":false}},"patternProperties":{"^x-":true},"additionalProperties":false},"compliance":{"type":"object","properties":{"packs":{"type":"array","items":{"type":"string","enum":["owasp-llm-top10","model-resilience","memory-hygiene","evaluation-coverage","observability","metadata-quality"]}},"suppressions":{"type":"array","items":{"type":"object","properties":{"rule":{"type":"string","minLength":1},"reason":{"type":"string","minLength":1},"approvedBy":{"type":"string"},"expires":{"type":"string","if":{"pattern":"^\\$(env|file|secret|func):"},"else":{"pattern":"^\\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\\d|3[01])(?:T\\d{2}:\\d{2}(?::\\d{2}(?:\\.\\d+)?)?(?:Z|[+-]\\d{2}:\\d{2}))?$"}}},"required":["rule","reason"],"patternProperties":{"^x-":true},"additionalProperties":false}},"auditSchedule":{"type":"string"}},"patternProperties":{"^x-":true},"additionalProperties":false},"api":{"type":"object","properties":{"type":{"type":"string","enum":["rest","mcp","websocket"]},"port":{"type":"integer","minimum":1,"maximum":65535},"pathPrefix":{"type":"string","if":{"pattern":"^\\$(env|file|secret|func):"},"else":{"pattern":"^/[^\\s]*$"}},"url":{"type":"string","if":{"pattern":"^\\$(env|file|secret|func):"},"else":{"pattern":"^(?:https?|wss?)://[^\\s/?#]+[^\\s]*$"}},"auth":{"type":"object","properties":{"type":{"type":"string","enum":["jwt","apikey","oauth2","none"]},"jwksUri":{"type":"string","if":{"pattern":"^\\$(env|file|secret|func):"},"else":{"pattern":"^https?://[^\\s/?#]+[^\\s]*$"}},"header":{"type":"string"}},"patternProperties":{"^x-":true},"additionalProperties":false},"rateLimit":{"type":"object","properties":{"requestsPerMinute":{"type":"integer","minimum":1},"requestsPerHour":{"type":"integer","minimum":1}},"patternProperties":{"^x-":true},"additionalProperties":false},"streaming":{"type":"boolean"},"healthEndpoint":{"type":"string","if":{"pattern":"^\\$(env|file|secret|func):"},"else":{"pattern":"^/[^\\s]*$"}},"metricsEndpoint":{"type":"string","if":{"pattern":"^\\$(env|file|secret|func):"},"else":{"pattern":"^/[^\\s]*$"}},"corsOrigins":{"type":"array","items":{"type":"string"}},"chatEndpoint":{"type":"object","properties":{"path":{"type":"string","if":{"pattern":"^\\$(env|file|secret|func):"},"else":{"pattern":"^/[^\\s]*$"}},"protocol":{"type":"string","enum":["openai-compatible","custom"]}},"patternProperties":{"^x-":true},"additionalProperties":false}},"patternProperties":{"^x-":true},"additionalProperties":false},"subagents":{"type":"array","items":{"type":"object","properties":{"name":{"type":"string","minLength":1},"ref":{"type":"object","properties":{"manifest":{"type":"string","minLength":1},"a2a":{"type":"object","properties":{"url":{"type":"string","if":{"pattern":"^\\$(env|file|secret|func):"},"else":{"pattern":"^https?://[^\\s/?#]+[^\\s]*$"}},"auth":{"type":"object","properties":{"type":{"type":"string"},"token":{"type":"string","minLength":1},"header":{"type":"string"}},"patternProperties":{"^x-":true},"additionalProperties":false}},"required":["url"],"patternProperties":{"^x-":true},"additionalProperties":false}},"patternProperties":{"^x-":true},"additionalProperties":false,"oneOf":[{"required":["manifest"]},{"required":["a2a"]}]},"invocation":{"type":"string","enum":["parallel","sequential","on-demand"]},"passContext":{"type":"boolean"},"triggerKeywords":{"type":"array","items":{"type":"string"}}},"required":["name","ref"],"patternProperties":{"^x-":true},"additionalProperties":false}},"skills":{"type":"array","items":{"type":"object","properties":{"id":{"type":"string","minLength":1},"version":{"type":"string"}},"required":["id"],"patternProperties":{"^x-":true},"additionalProperties":false}},"humanInTheLoop":{"type":"object","properties":{"enabled":{"type":"boolean"},"approvalRequired":{"type":"array","items":{"type":"string"}},"timeoutSeconds":{"type":"integer","minimum":1},"timeoutAction":{"type":"string"},"notifyVia":{"type":"array","items":{"type":"string"}},"webhookUrl":{"type":"string","if":{"pattern":"^\\$(env|file|secret|func):"},"else":{"pattern":"^https?://[^\\s/?#]+[^\\s]*$"}}},"patternProperties":{"^x-":true},"additionalProperties":false}},"required":["model"],"patternProperties":{"^x-":true},"additionalProperties":false}},"required":["apiVersion","kind","metadata","spec"],"patternProperties":{"^x-":true},"additionalProperties":false};
+const schema31 = {"type":"object","properties":{"apiVersion":{"type":"string","const":"platform.io/v1"},"kind":{"type":"string","const":"PlatformAgent"},"metadata":{"type":"object","properties":{"name":{"type":"string","pattern":"^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$"},"version":{"type":"string","if":{"pattern":"^\\$(env|file|secret|func):"},"else":{"pattern":"^(?:0|[1-9]\\d*)\\.(?:0|[1-9]\\d*)\\.(?:0|[1-9]\\d*)(?:-(?:0|[1-9]\\d*|\\d*[A-Za-z-][0-9A-Za-z-]*)(?:\\.(?:0|[1-9]\\d*|\\d*[A-Za-z-][0-9A-Za-z-]*))*)?(?:\\+[0-9A-Za-z-]+(?:\\.[0-9A-Za-z-]+)*)?$"}},"description":{"type":"string"},"tags":{"type":"array","items":{"type":"string"}},"author":{"type":"string"},"license":{"type":"string"}},"required":["name","version","description"],"patternProperties":{"^x-":true},"additionalProperties":false},"spec":{"type":"object","properties":{"model":{"type":"object","properties":{"provider":{"type":"string","minLength":1},"id":{"type":"string","minLength":1},"apiKey":{"type":"string","minLength":1},"parameters":{"type":"object","properties":{"temperature":{"type":"number","minimum":0,"maximum":2},"maxTokens":{"type":"integer","minimum":1},"topP":{"type":"number","minimum":0,"maximum":1},"frequencyPenalty":{"type":"number"},"presencePenalty":{"type":"number"}},"patternProperties":{"^x-":true},"additionalProperties":false},"fallback":{"type":"object","properties":{"provider":{"type":"string","minLength":1},"id":{"type":"string","minLength":1},"apiKey":{"type":"string","minLength":1},"triggerOn":{"type":"array","items":{"type":"string","enum":["rate_limit","timeout","error_5xx","error_4xx"]}},"maxRetries":{"type":"integer","minimum":0,"maximum":10}},"required":["provider","id","apiKey"],"patternProperties":{"^x-":true},"additionalProperties":false},"costControls":{"type":"object","properties":{"maxMonthlyUSD":{"type":"number","minimum":0},"alertAtUSD":{"type":"number","minimum":0},"maxTokensPerDay":{"type":"integer","minimum":1},"usdPerMillionTokens":{"type":"object","properties":{"input":{"type":"number","minimum":0},"output":{"type":"number","minimum":0}},"patternProperties":{"^x-":true},"additionalProperties":false}},"patternProperties":{"^x-":true},"additionalProperties":false}},"required":["provider","id","apiKey"],"patternProperties":{"^x-":true},"additionalProperties":false},"prompts":{"type":"object","properties":{"system":{"type":"string"},"fallback":{"type":"string"},"hotReload":{"type":"boolean"},"variables":{"type":"array","items":{"type":"object","properties":{"name":{"type":"string","minLength":1},"value":{"type":"string"}},"required":["name","value"],"patternProperties":{"^x-":true},"additionalProperties":false}}},"patternProperties":{"^x-":true},"additionalProperties":false},"tools":{"type":"array","items":{"type":"object","properties":{"name":{"type":"string","minLength":1},"type":{"type":"string","enum":["function","mcp","builtin"]},"description":{"type":"string"},"module":{"type":"string"},"function":{"type":"string"},"annotations":{"type":"object","properties":{"readOnlyHint":{"type":"boolean"},"destructiveHint":{"type":"boolean"},"idempotentHint":{"type":"boolean"},"openWorldHint":{"type":"boolean"}},"patternProperties":{"^x-":true},"additionalProperties":false}},"required":["name"],"patternProperties":{"^x-":true},"additionalProperties":false}},"mcp":{"type":"object","properties":{"servers":{"type":"array","items":{"type":"object","properties":{"name":{"type":"string","minLength":1},"transport":{"type":"string","enum":["stdio","sse","http"]},"host":{"type":"string","minLength":1},"port":{"type":"integer","minimum":1,"maximum":65535},"url":{"type":"string","if":{"pattern":"^\\$(env|file|secret|func):"},"else":{"pattern":"^https?://[^\\s/?#]+[^\\s]*$"}},"command":{"type":"string","minLength":1},"args":{"type":"array","items":{"type":"string"}},"env":{"type":"object","additionalProperties":{"type":"string"}},"healthCheck":{"type":"object","properties":{"timeoutSeconds":{"type":"integer","minimum":1,"maximum":60}},"patternProperties":{"^x-":true},"additionalProperties":false}},"required":["name"],"patternProperties":{"^x-":true},"additionalProperties":false,"if":{"properties":{"transport":{"const":"stdio"}},"required":["transport"]},"then":{"anyOf":[{"required":["command"]}]},"else":{"if":{"properties":{"transport":{"enum":["sse","http"]}},"required":["transport"]},"then":{"anyOf":[{"required":["url"]},{"required":["host","port"]}]},"else":{"anyOf":[{"required":["url"]},{"required":["host","port"]},{"required":["command"]}]}}}}},"patternProperties":{"^x-":true},"additionalProperties":false},"memory":{"type":"object","properties":{"backend":{"type":"string"},"shortTerm":{"type":"object","properties":{"backend":{"type":"string"},"maxTurns":{"type":"integer","minimum":1},"maxTokens":{"type":"integer","minimum":1},"ttlSeconds":{"type":"integer","minimum":0},"connection":{"type":"string"}},"patternProperties":{"^x-":true},"additionalProperties":false},"longTerm":{"type":"object","properties":{"backend":{"type":"string","minLength":1},"connectionString":{"type":"string"},"table":{"type":"string"},"ttlDays":{"type":"integer","minimum":0}},"required":["backend"],"patternProperties":{"^x-":true},"additionalProperties":false},"vector":{"type":"object","properties":{"backend":{"type":"string","minLength":1},"connectionString":{"type":"string"},"apiKey":{"type":"string","minLength":1},"dimension":{"type":"integer","minimum":1},"topK":{"type":"integer","minimum":1},"namespace":{"type":"string"}},"required":["backend"],"patternProperties":{"^x-":true},"additionalProperties":false},"hygiene":{"type":"object","properties":{"piiScrubFields":{"type":"array","items":{"type":"string"}},"auditLog":{"type":"boolean"},"retentionPolicy":{"type":"string"}},"patternProperties":{"^x-":true},"additionalProperties":false}},"patternProperties":{"^x-":true},"additionalProperties":false},"requires":{"type":"object","properties":{"envVars":{"type":"array","items":{"type":"string","pattern":"^[A-Za-z_][A-Za-z0-9_]*$"}},"services":{"type":"array","items":{"type":"object","properties":{"name":{"type":"string","minLength":1},"type":{"type":"string","minLength":1},"address":{"type":"string","if":{"pattern":"^\\$(env|file|secret|func):"},"else":{"pattern":"^(?:[A-Za-z][A-Za-z0-9+.-]*://[^\\s]+|(?:\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?):(?:[1-9]\\d{0,3}|[1-5]\\d{4}|6[0-4]\\d{3}|65[0-4]\\d{2}|655[0-2]\\d|6553[0-5]))$"}},"critical":{"type":"boolean"}},"patternProperties":{"^x-":true},"additionalProperties":false,"anyOf":[{"required":["name"]},{"required":["type"]}]}},"minimumMemoryMB":{"type":"integer","minimum":1},"nodeVersion":{"type":"string"},"pythonVersion":{"type":"string"}},"patternProperties":{"^x-":true},"additionalProperties":false},"guardrails":{"type":"object","properties":{"input":{"type":"array","items":{"type":"object","properties":{"type":{"type":"string","enum":["topic-filter","pii-detector","prompt-injection","hallucination-detector","toxicity-filter","custom"]},"action":{"type":"string"},"threshold":{"type":"number","minimum":0,"maximum":1},"blockedTopics":{"type":"array","items":{"type":"string"}},"fields":{"type":"array","items":{"type":"string"}},"sensitivity":{"type":"string"},"module":{"type":"string"},"function":{"type":"string"},"maxRetries":{"type":"integer","minimum":0},"message":{"type":"string"}},"required":["type"],"patternProperties":{"^x-":true},"additionalProperties":false}},"output":{"type":"array","items":{"type":"object","properties":{"type":{"type":"string","enum":["topic-filter","pii-detector","prompt-injection","hallucination-detector","toxicity-filter","custom"]},"action":{"type":"string"},"threshold":{"type":"number","minimum":0,"maximum":1},"blockedTopics":{"type":"array","items":{"type":"string"}},"fields":{"type":"array","items":{"type":"string"}},"sensitivity":{"type":"string"},"module":{"type":"string"},"function":{"type":"string"},"maxRetries":{"type":"integer","minimum":0},"message":{"type":"string"}},"required":["type"],"patternProperties":{"^x-":true},"additionalProperties":false}}},"patternProperties":{"^x-":true},"additionalProperties":false},"evaluation":{"type":"object","properties":{"framework":{"type":"string"},"datasets":{"type":"array","items":{"type":"object","properties":{"name":{"type":"string","minLength":1},"path":{"type":"string","minLength":1},"metrics":{"type":"array","items":{"type":"string"}}},"required":["name","path"],"patternProperties":{"^x-":true},"additionalProperties":false}},"metrics":{"type":"array","items":{"type":"string"}},"thresholds":{"type":"object","additionalProperties":{"type":"number","minimum":0,"maximum":1}},"ciGate":{"type":"boolean"}},"patternProperties":{"^x-":true},"additionalProperties":false},"observability":{"type":"object","properties":{"tracing":{"type":"object","properties":{"backend":{"type":"string","minLength":1},"endpoint":{"type":"string"},"publicKey":{"type":"string"},"secretKey":{"type":"string","minLength":1},"sampleRate":{"type":"number","minimum":0,"maximum":1}},"required":["backend"],"patternProperties":{"^x-":true},"additionalProperties":false},"metrics":{"type":"object","properties":{"backend":{"type":"string","minLength":1},"endpoint":{"type":"string"},"serviceName":{"type":"string"}},"required":["backend"],"patternProperties":{"^x-":true},"additionalProperties":false},"logging":{"type":"object","properties":{"level":{"type":"string"},"structured":{"type":"boolean"},"redactFields":{"type":"array","items":{"type":"string"}}},"patternProperties":{"^x-":true},"additionalProperties":false}},"patternProperties":{"^x-":true},"additionalProperties":false},"compliance":{"type":"object","properties":{"packs":{"type":"array","items":{"type":"string","enum":["owasp-llm-top10","model-resilience","memory-hygiene","evaluation-coverage","observability","metadata-quality"]}},"suppressions":{"type":"array","items":{"type":"object","properties":{"rule":{"type":"string","minLength":1},"reason":{"type":"string","minLength":1},"approvedBy":{"type":"string"},"expires":{"type":"string","if":{"pattern":"^\\$(env|file|secret|func):"},"else":{"pattern":"^\\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\\d|3[01])(?:T\\d{2}:\\d{2}(?::\\d{2}(?:\\.\\d+)?)?(?:Z|[+-]\\d{2}:\\d{2}))?$"}}},"required":["rule","reason"],"patternProperties":{"^x-":true},"additionalProperties":false}},"auditSchedule":{"type":"string"}},"patternProperties":{"^x-":true},"additionalProperties":false},"api":{"type":"object","properties":{"type":{"type":"string","enum":["rest","mcp","websocket"]},"port":{"type":"integer","minimum":1,"maximum":65535},"pathPrefix":{"type":"string","if":{"pattern":"^\\$(env|file|secret|func):"},"else":{"pattern":"^/[^\\s]*$"}},"url":{"type":"string","if":{"pattern":"^\\$(env|file|secret|func):"},"else":{"pattern":"^(?:https?|wss?)://[^\\s/?#]+[^\\s]*$"}},"a2a":{"type":"object","properties":{"protocolBinding":{"type":"string","enum":["JSONRPC","HTTP+JSON"]},"path":{"type":"string","if":{"pattern":"^\\$(env|file|secret|func):"},"else":{"pattern":"^/[^\\s]*$"}},"protocolVersion":{"type":"string","enum":["1.0","0.3"]}},"required":["protocolBinding"],"patternProperties":{"^x-":true},"additionalProperties":false},"auth":{"type":"object","properties":{"type":{"type":"string","enum":["jwt","apikey","oauth2","none"]},"jwksUri":{"type":"string","if":{"pattern":"^\\$(env|file|secret|func):"},"else":{"pattern":"^https?://[^\\s/?#]+[^\\s]*$"}},"header":{"type":"string"}},"patternProperties":{"^x-":true},"additionalProperties":false},"rateLimit":{"type":"object","properties":{"requestsPerMinute":{"type":"integer","minimum":1},"requestsPerHour":{"type":"integer","minimum":1}},"patternProperties":{"^x-":true},"additionalProperties":false},"streaming":{"type":"boolean"},"healthEndpoint":{"type":"string","if":{"pattern":"^\\$(env|file|secret|func):"},"else":{"pattern":"^/[^\\s]*$"}},"capabilitiesEndpoint":{"type":"string","if":{"pattern":"^\\$(env|file|secret|func):"},"else":{"pattern":"^/[^\\s]*$"}},"metricsEndpoint":{"type":"string","if":{"pattern":"^\\$(env|file|secret|func):"},"else":{"pattern":"^/[^\\s]*$"}},"corsOrigins":{"type":"array","items":{"type":"string"}},"chatEndpoint":{"type":"object","properties":{"path":{"type":"string","if":{"pattern":"^\\$(env|file|secret|func):"},"else":{"pattern":"^/[^\\s]*$"}},"protocol":{"type":"string","enum":["openai-compatible","custom"]}},"patternProperties":{"^x-":true},"additionalProperties":false}},"patternProperties":{"^x-":true},"additionalProperties":false,"if":{"required":["a2a"]},"then":{"anyOf":[{"required":["url"]}]}},"subagents":{"type":"array","items":{"type":"object","properties":{"name":{"type":"string","minLength":1},"ref":{"type":"object","properties":{"manifest":{"type":"string","minLength":1},"a2a":{"type":"object","properties":{"url":{"type":"string","if":{"pattern":"^\\$(env|file|secret|func):"},"else":{"pattern":"^https?://[^\\s/?#]+[^\\s]*$"}},"auth":{"type":"object","properties":{"type":{"type":"string"},"token":{"type":"string","minLength":1},"header":{"type":"string"}},"patternProperties":{"^x-":true},"additionalProperties":false}},"required":["url"],"patternProperties":{"^x-":true},"additionalProperties":false}},"patternProperties":{"^x-":true},"additionalProperties":false,"oneOf":[{"required":["manifest"]},{"required":["a2a"]}]},"invocation":{"type":"string","enum":["parallel","sequential","on-demand"]},"passContext":{"type":"boolean"},"triggerKeywords":{"type":"array","items":{"type":"string"}}},"required":["name","ref"],"patternProperties":{"^x-":true},"additionalProperties":false}},"skills":{"type":"array","items":{"type":"object","properties":{"id":{"type":"string","minLength":1},"version":{"type":"string"}},"required":["id"],"patternProperties":{"^x-":true},"additionalProperties":false}},"humanInTheLoop":{"type":"object","properties":{"enabled":{"type":"boolean"},"approvalRequired":{"type":"array","items":{"type":"string"}},"timeoutSeconds":{"type":"integer","minimum":1},"timeoutAction":{"type":"string"},"notifyVia":{"type":"array","items":{"type":"string"}},"webhookUrl":{"type":"string","if":{"pattern":"^\\$(env|file|secret|func):"},"else":{"pattern":"^https?://[^\\s/?#]+[^\\s]*$"}}},"patternProperties":{"^x-":true},"additionalProperties":false}},"required":["model"],"patternProperties":{"^x-":true},"additionalProperties":false}},"required":["apiVersion","kind","metadata","spec"],"patternProperties":{"^x-":true},"additionalProperties":false};
 const pattern4 = new RegExp("^x-", "u");
 const pattern6 = new RegExp("^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$", "u");
 const pattern7 = new RegExp("^\\$(env|file|secret|func):", "u");
@@ -4368,10 +4368,13 @@ errors++;
 }
 if(data10.api !== undefined){
 let data177 = data10.api;
+const _errs422 = errors;
+let valid89 = true;
+const _errs423 = errors;
 if(data177 && typeof data177 == "object" && !Array.isArray(data177)){
-for(const key35 in data177){
-if(!((func1.call(schema31.properties.spec.properties.api.properties, key35)) || (pattern4.test(key35)))){
-const err333 = {instancePath:instancePath+"/spec/api",schemaPath:"#/properties/spec/properties/api/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key35}};
+let missing2;
+if((data177.a2a === undefined) && (missing2 = "a2a")){
+const err333 = {};
 if(vErrors === null){
 vErrors = [err333];
 }
@@ -4381,10 +4384,24 @@ vErrors.push(err333);
 errors++;
 }
 }
-if(data177.type !== undefined){
-let data178 = data177.type;
-if(typeof data178 !== "string"){
-const err334 = {instancePath:instancePath+"/spec/api/type",schemaPath:"#/properties/spec/properties/api/properties/type/type",keyword:"type",params:{type: "string"}};
+var _valid10 = _errs423 === errors;
+errors = _errs422;
+if(vErrors !== null){
+if(_errs422){
+vErrors.length = _errs422;
+}
+else {
+vErrors = null;
+}
+}
+if(_valid10){
+const _errs424 = errors;
+const _errs425 = errors;
+let valid90 = false;
+const _errs426 = errors;
+if(data177 && typeof data177 == "object" && !Array.isArray(data177)){
+if(data177.url === undefined){
+const err334 = {instancePath:instancePath+"/spec/api",schemaPath:"#/properties/spec/properties/api/then/anyOf/0/required",keyword:"required",params:{missingProperty: "url"}};
 if(vErrors === null){
 vErrors = [err334];
 }
@@ -4393,8 +4410,11 @@ vErrors.push(err334);
 }
 errors++;
 }
-if(!(((data178 === "rest") || (data178 === "mcp")) || (data178 === "websocket"))){
-const err335 = {instancePath:instancePath+"/spec/api/type",schemaPath:"#/properties/spec/properties/api/properties/type/enum",keyword:"enum",params:{allowedValues: schema31.properties.spec.properties.api.properties.type.enum}};
+}
+var _valid11 = _errs426 === errors;
+valid90 = valid90 || _valid11;
+if(!valid90){
+const err335 = {instancePath:instancePath+"/spec/api",schemaPath:"#/properties/spec/properties/api/then/anyOf",keyword:"anyOf",params:{}};
 if(vErrors === null){
 vErrors = [err335];
 }
@@ -4403,11 +4423,22 @@ vErrors.push(err335);
 }
 errors++;
 }
+else {
+errors = _errs425;
+if(vErrors !== null){
+if(_errs425){
+vErrors.length = _errs425;
 }
-if(data177.port !== undefined){
-let data179 = data177.port;
-if(!(((typeof data179 == "number") && (!(data179 % 1) && !isNaN(data179))) && (isFinite(data179)))){
-const err336 = {instancePath:instancePath+"/spec/api/port",schemaPath:"#/properties/spec/properties/api/properties/port/type",keyword:"type",params:{type: "integer"}};
+else {
+vErrors = null;
+}
+}
+}
+var _valid10 = _errs424 === errors;
+valid89 = _valid10;
+}
+if(!valid89){
+const err336 = {instancePath:instancePath+"/spec/api",schemaPath:"#/properties/spec/properties/api/if",keyword:"if",params:{failingKeyword: "then"}};
 if(vErrors === null){
 vErrors = [err336];
 }
@@ -4416,9 +4447,10 @@ vErrors.push(err336);
 }
 errors++;
 }
-if((typeof data179 == "number") && (isFinite(data179))){
-if(data179 > 65535 || isNaN(data179)){
-const err337 = {instancePath:instancePath+"/spec/api/port",schemaPath:"#/properties/spec/properties/api/properties/port/maximum",keyword:"maximum",params:{comparison: "<=", limit: 65535}};
+if(data177 && typeof data177 == "object" && !Array.isArray(data177)){
+for(const key35 in data177){
+if(!((func1.call(schema31.properties.spec.properties.api.properties, key35)) || (pattern4.test(key35)))){
+const err337 = {instancePath:instancePath+"/spec/api",schemaPath:"#/properties/spec/properties/api/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key35}};
 if(vErrors === null){
 vErrors = [err337];
 }
@@ -4427,8 +4459,11 @@ vErrors.push(err337);
 }
 errors++;
 }
-if(data179 < 1 || isNaN(data179)){
-const err338 = {instancePath:instancePath+"/spec/api/port",schemaPath:"#/properties/spec/properties/api/properties/port/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}};
+}
+if(data177.type !== undefined){
+let data178 = data177.type;
+if(typeof data178 !== "string"){
+const err338 = {instancePath:instancePath+"/spec/api/type",schemaPath:"#/properties/spec/properties/api/properties/type/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err338];
 }
@@ -4437,12 +4472,8 @@ vErrors.push(err338);
 }
 errors++;
 }
-}
-}
-if(data177.pathPrefix !== undefined){
-let data180 = data177.pathPrefix;
-if(typeof data180 !== "string"){
-const err339 = {instancePath:instancePath+"/spec/api/pathPrefix",schemaPath:"#/properties/spec/properties/api/properties/pathPrefix/type",keyword:"type",params:{type: "string"}};
+if(!(((data178 === "rest") || (data178 === "mcp")) || (data178 === "websocket"))){
+const err339 = {instancePath:instancePath+"/spec/api/type",schemaPath:"#/properties/spec/properties/api/properties/type/enum",keyword:"enum",params:{allowedValues: schema31.properties.spec.properties.api.properties.type.enum}};
 if(vErrors === null){
 vErrors = [err339];
 }
@@ -4451,12 +4482,11 @@ vErrors.push(err339);
 }
 errors++;
 }
-const _errs429 = errors;
-let valid90 = true;
-const _errs430 = errors;
-if(typeof data180 === "string"){
-if(!pattern7.test(data180)){
-const err340 = {};
+}
+if(data177.port !== undefined){
+let data179 = data177.port;
+if(!(((typeof data179 == "number") && (!(data179 % 1) && !isNaN(data179))) && (isFinite(data179)))){
+const err340 = {instancePath:instancePath+"/spec/api/port",schemaPath:"#/properties/spec/properties/api/properties/port/type",keyword:"type",params:{type: "integer"}};
 if(vErrors === null){
 vErrors = [err340];
 }
@@ -4465,22 +4495,9 @@ vErrors.push(err340);
 }
 errors++;
 }
-}
-var _valid10 = _errs430 === errors;
-errors = _errs429;
-if(vErrors !== null){
-if(_errs429){
-vErrors.length = _errs429;
-}
-else {
-vErrors = null;
-}
-}
-if(!_valid10){
-const _errs431 = errors;
-if(typeof data180 === "string"){
-if(!pattern49.test(data180)){
-const err341 = {instancePath:instancePath+"/spec/api/pathPrefix",schemaPath:"#/properties/spec/properties/api/properties/pathPrefix/else/pattern",keyword:"pattern",params:{pattern: "^/[^\\s]*$"}};
+if((typeof data179 == "number") && (isFinite(data179))){
+if(data179 > 65535 || isNaN(data179)){
+const err341 = {instancePath:instancePath+"/spec/api/port",schemaPath:"#/properties/spec/properties/api/properties/port/maximum",keyword:"maximum",params:{comparison: "<=", limit: 65535}};
 if(vErrors === null){
 vErrors = [err341];
 }
@@ -4489,12 +4506,8 @@ vErrors.push(err341);
 }
 errors++;
 }
-}
-var _valid10 = _errs431 === errors;
-valid90 = _valid10;
-}
-if(!valid90){
-const err342 = {instancePath:instancePath+"/spec/api/pathPrefix",schemaPath:"#/properties/spec/properties/api/properties/pathPrefix/if",keyword:"if",params:{failingKeyword: "else"}};
+if(data179 < 1 || isNaN(data179)){
+const err342 = {instancePath:instancePath+"/spec/api/port",schemaPath:"#/properties/spec/properties/api/properties/port/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}};
 if(vErrors === null){
 vErrors = [err342];
 }
@@ -4504,10 +4517,11 @@ vErrors.push(err342);
 errors++;
 }
 }
-if(data177.url !== undefined){
-let data181 = data177.url;
-if(typeof data181 !== "string"){
-const err343 = {instancePath:instancePath+"/spec/api/url",schemaPath:"#/properties/spec/properties/api/properties/url/type",keyword:"type",params:{type: "string"}};
+}
+if(data177.pathPrefix !== undefined){
+let data180 = data177.pathPrefix;
+if(typeof data180 !== "string"){
+const err343 = {instancePath:instancePath+"/spec/api/pathPrefix",schemaPath:"#/properties/spec/properties/api/properties/pathPrefix/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err343];
 }
@@ -4517,10 +4531,10 @@ vErrors.push(err343);
 errors++;
 }
 const _errs434 = errors;
-let valid91 = true;
+let valid92 = true;
 const _errs435 = errors;
-if(typeof data181 === "string"){
-if(!pattern7.test(data181)){
+if(typeof data180 === "string"){
+if(!pattern7.test(data180)){
 const err344 = {};
 if(vErrors === null){
 vErrors = [err344];
@@ -4531,7 +4545,7 @@ vErrors.push(err344);
 errors++;
 }
 }
-var _valid11 = _errs435 === errors;
+var _valid12 = _errs435 === errors;
 errors = _errs434;
 if(vErrors !== null){
 if(_errs434){
@@ -4541,11 +4555,11 @@ else {
 vErrors = null;
 }
 }
-if(!_valid11){
+if(!_valid12){
 const _errs436 = errors;
-if(typeof data181 === "string"){
-if(!pattern51.test(data181)){
-const err345 = {instancePath:instancePath+"/spec/api/url",schemaPath:"#/properties/spec/properties/api/properties/url/else/pattern",keyword:"pattern",params:{pattern: "^(?:https?|wss?)://[^\\s/?#]+[^\\s]*$"}};
+if(typeof data180 === "string"){
+if(!pattern49.test(data180)){
+const err345 = {instancePath:instancePath+"/spec/api/pathPrefix",schemaPath:"#/properties/spec/properties/api/properties/pathPrefix/else/pattern",keyword:"pattern",params:{pattern: "^/[^\\s]*$"}};
 if(vErrors === null){
 vErrors = [err345];
 }
@@ -4555,11 +4569,11 @@ vErrors.push(err345);
 errors++;
 }
 }
-var _valid11 = _errs436 === errors;
-valid91 = _valid11;
+var _valid12 = _errs436 === errors;
+valid92 = _valid12;
 }
-if(!valid91){
-const err346 = {instancePath:instancePath+"/spec/api/url",schemaPath:"#/properties/spec/properties/api/properties/url/if",keyword:"if",params:{failingKeyword: "else"}};
+if(!valid92){
+const err346 = {instancePath:instancePath+"/spec/api/pathPrefix",schemaPath:"#/properties/spec/properties/api/properties/pathPrefix/if",keyword:"if",params:{failingKeyword: "else"}};
 if(vErrors === null){
 vErrors = [err346];
 }
@@ -4569,12 +4583,10 @@ vErrors.push(err346);
 errors++;
 }
 }
-if(data177.auth !== undefined){
-let data182 = data177.auth;
-if(data182 && typeof data182 == "object" && !Array.isArray(data182)){
-for(const key36 in data182){
-if(!((((key36 === "type") || (key36 === "jwksUri")) || (key36 === "header")) || (pattern4.test(key36)))){
-const err347 = {instancePath:instancePath+"/spec/api/auth",schemaPath:"#/properties/spec/properties/api/properties/auth/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key36}};
+if(data177.url !== undefined){
+let data181 = data177.url;
+if(typeof data181 !== "string"){
+const err347 = {instancePath:instancePath+"/spec/api/url",schemaPath:"#/properties/spec/properties/api/properties/url/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err347];
 }
@@ -4583,11 +4595,12 @@ vErrors.push(err347);
 }
 errors++;
 }
-}
-if(data182.type !== undefined){
-let data183 = data182.type;
-if(typeof data183 !== "string"){
-const err348 = {instancePath:instancePath+"/spec/api/auth/type",schemaPath:"#/properties/spec/properties/api/properties/auth/properties/type/type",keyword:"type",params:{type: "string"}};
+const _errs439 = errors;
+let valid93 = true;
+const _errs440 = errors;
+if(typeof data181 === "string"){
+if(!pattern7.test(data181)){
+const err348 = {};
 if(vErrors === null){
 vErrors = [err348];
 }
@@ -4596,8 +4609,22 @@ vErrors.push(err348);
 }
 errors++;
 }
-if(!((((data183 === "jwt") || (data183 === "apikey")) || (data183 === "oauth2")) || (data183 === "none"))){
-const err349 = {instancePath:instancePath+"/spec/api/auth/type",schemaPath:"#/properties/spec/properties/api/properties/auth/properties/type/enum",keyword:"enum",params:{allowedValues: schema31.properties.spec.properties.api.properties.auth.properties.type.enum}};
+}
+var _valid13 = _errs440 === errors;
+errors = _errs439;
+if(vErrors !== null){
+if(_errs439){
+vErrors.length = _errs439;
+}
+else {
+vErrors = null;
+}
+}
+if(!_valid13){
+const _errs441 = errors;
+if(typeof data181 === "string"){
+if(!pattern51.test(data181)){
+const err349 = {instancePath:instancePath+"/spec/api/url",schemaPath:"#/properties/spec/properties/api/properties/url/else/pattern",keyword:"pattern",params:{pattern: "^(?:https?|wss?)://[^\\s/?#]+[^\\s]*$"}};
 if(vErrors === null){
 vErrors = [err349];
 }
@@ -4607,10 +4634,11 @@ vErrors.push(err349);
 errors++;
 }
 }
-if(data182.jwksUri !== undefined){
-let data184 = data182.jwksUri;
-if(typeof data184 !== "string"){
-const err350 = {instancePath:instancePath+"/spec/api/auth/jwksUri",schemaPath:"#/properties/spec/properties/api/properties/auth/properties/jwksUri/type",keyword:"type",params:{type: "string"}};
+var _valid13 = _errs441 === errors;
+valid93 = _valid13;
+}
+if(!valid93){
+const err350 = {instancePath:instancePath+"/spec/api/url",schemaPath:"#/properties/spec/properties/api/properties/url/if",keyword:"if",params:{failingKeyword: "else"}};
 if(vErrors === null){
 vErrors = [err350];
 }
@@ -4619,12 +4647,12 @@ vErrors.push(err350);
 }
 errors++;
 }
-const _errs444 = errors;
-let valid93 = true;
-const _errs445 = errors;
-if(typeof data184 === "string"){
-if(!pattern7.test(data184)){
-const err351 = {};
+}
+if(data177.a2a !== undefined){
+let data182 = data177.a2a;
+if(data182 && typeof data182 == "object" && !Array.isArray(data182)){
+if(data182.protocolBinding === undefined){
+const err351 = {instancePath:instancePath+"/spec/api/a2a",schemaPath:"#/properties/spec/properties/api/properties/a2a/required",keyword:"required",params:{missingProperty: "protocolBinding"}};
 if(vErrors === null){
 vErrors = [err351];
 }
@@ -4633,22 +4661,9 @@ vErrors.push(err351);
 }
 errors++;
 }
-}
-var _valid12 = _errs445 === errors;
-errors = _errs444;
-if(vErrors !== null){
-if(_errs444){
-vErrors.length = _errs444;
-}
-else {
-vErrors = null;
-}
-}
-if(!_valid12){
-const _errs446 = errors;
-if(typeof data184 === "string"){
-if(!pattern22.test(data184)){
-const err352 = {instancePath:instancePath+"/spec/api/auth/jwksUri",schemaPath:"#/properties/spec/properties/api/properties/auth/properties/jwksUri/else/pattern",keyword:"pattern",params:{pattern: "^https?://[^\\s/?#]+[^\\s]*$"}};
+for(const key36 in data182){
+if(!((((key36 === "protocolBinding") || (key36 === "path")) || (key36 === "protocolVersion")) || (pattern4.test(key36)))){
+const err352 = {instancePath:instancePath+"/spec/api/a2a",schemaPath:"#/properties/spec/properties/api/properties/a2a/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key36}};
 if(vErrors === null){
 vErrors = [err352];
 }
@@ -4658,11 +4673,10 @@ vErrors.push(err352);
 errors++;
 }
 }
-var _valid12 = _errs446 === errors;
-valid93 = _valid12;
-}
-if(!valid93){
-const err353 = {instancePath:instancePath+"/spec/api/auth/jwksUri",schemaPath:"#/properties/spec/properties/api/properties/auth/properties/jwksUri/if",keyword:"if",params:{failingKeyword: "else"}};
+if(data182.protocolBinding !== undefined){
+let data183 = data182.protocolBinding;
+if(typeof data183 !== "string"){
+const err353 = {instancePath:instancePath+"/spec/api/a2a/protocolBinding",schemaPath:"#/properties/spec/properties/api/properties/a2a/properties/protocolBinding/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err353];
 }
@@ -4671,10 +4685,8 @@ vErrors.push(err353);
 }
 errors++;
 }
-}
-if(data182.header !== undefined){
-if(typeof data182.header !== "string"){
-const err354 = {instancePath:instancePath+"/spec/api/auth/header",schemaPath:"#/properties/spec/properties/api/properties/auth/properties/header/type",keyword:"type",params:{type: "string"}};
+if(!((data183 === "JSONRPC") || (data183 === "HTTP+JSON"))){
+const err354 = {instancePath:instancePath+"/spec/api/a2a/protocolBinding",schemaPath:"#/properties/spec/properties/api/properties/a2a/properties/protocolBinding/enum",keyword:"enum",params:{allowedValues: schema31.properties.spec.properties.api.properties.a2a.properties.protocolBinding.enum}};
 if(vErrors === null){
 vErrors = [err354];
 }
@@ -4684,9 +4696,10 @@ vErrors.push(err354);
 errors++;
 }
 }
-}
-else {
-const err355 = {instancePath:instancePath+"/spec/api/auth",schemaPath:"#/properties/spec/properties/api/properties/auth/type",keyword:"type",params:{type: "object"}};
+if(data182.path !== undefined){
+let data184 = data182.path;
+if(typeof data184 !== "string"){
+const err355 = {instancePath:instancePath+"/spec/api/a2a/path",schemaPath:"#/properties/spec/properties/api/properties/a2a/properties/path/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err355];
 }
@@ -4695,13 +4708,12 @@ vErrors.push(err355);
 }
 errors++;
 }
-}
-if(data177.rateLimit !== undefined){
-let data186 = data177.rateLimit;
-if(data186 && typeof data186 == "object" && !Array.isArray(data186)){
-for(const key37 in data186){
-if(!(((key37 === "requestsPerMinute") || (key37 === "requestsPerHour")) || (pattern4.test(key37)))){
-const err356 = {instancePath:instancePath+"/spec/api/rateLimit",schemaPath:"#/properties/spec/properties/api/properties/rateLimit/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key37}};
+const _errs449 = errors;
+let valid95 = true;
+const _errs450 = errors;
+if(typeof data184 === "string"){
+if(!pattern7.test(data184)){
+const err356 = {};
 if(vErrors === null){
 vErrors = [err356];
 }
@@ -4711,10 +4723,21 @@ vErrors.push(err356);
 errors++;
 }
 }
-if(data186.requestsPerMinute !== undefined){
-let data187 = data186.requestsPerMinute;
-if(!(((typeof data187 == "number") && (!(data187 % 1) && !isNaN(data187))) && (isFinite(data187)))){
-const err357 = {instancePath:instancePath+"/spec/api/rateLimit/requestsPerMinute",schemaPath:"#/properties/spec/properties/api/properties/rateLimit/properties/requestsPerMinute/type",keyword:"type",params:{type: "integer"}};
+var _valid14 = _errs450 === errors;
+errors = _errs449;
+if(vErrors !== null){
+if(_errs449){
+vErrors.length = _errs449;
+}
+else {
+vErrors = null;
+}
+}
+if(!_valid14){
+const _errs451 = errors;
+if(typeof data184 === "string"){
+if(!pattern49.test(data184)){
+const err357 = {instancePath:instancePath+"/spec/api/a2a/path",schemaPath:"#/properties/spec/properties/api/properties/a2a/properties/path/else/pattern",keyword:"pattern",params:{pattern: "^/[^\\s]*$"}};
 if(vErrors === null){
 vErrors = [err357];
 }
@@ -4723,9 +4746,12 @@ vErrors.push(err357);
 }
 errors++;
 }
-if((typeof data187 == "number") && (isFinite(data187))){
-if(data187 < 1 || isNaN(data187)){
-const err358 = {instancePath:instancePath+"/spec/api/rateLimit/requestsPerMinute",schemaPath:"#/properties/spec/properties/api/properties/rateLimit/properties/requestsPerMinute/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}};
+}
+var _valid14 = _errs451 === errors;
+valid95 = _valid14;
+}
+if(!valid95){
+const err358 = {instancePath:instancePath+"/spec/api/a2a/path",schemaPath:"#/properties/spec/properties/api/properties/a2a/properties/path/if",keyword:"if",params:{failingKeyword: "else"}};
 if(vErrors === null){
 vErrors = [err358];
 }
@@ -4735,11 +4761,10 @@ vErrors.push(err358);
 errors++;
 }
 }
-}
-if(data186.requestsPerHour !== undefined){
-let data188 = data186.requestsPerHour;
-if(!(((typeof data188 == "number") && (!(data188 % 1) && !isNaN(data188))) && (isFinite(data188)))){
-const err359 = {instancePath:instancePath+"/spec/api/rateLimit/requestsPerHour",schemaPath:"#/properties/spec/properties/api/properties/rateLimit/properties/requestsPerHour/type",keyword:"type",params:{type: "integer"}};
+if(data182.protocolVersion !== undefined){
+let data185 = data182.protocolVersion;
+if(typeof data185 !== "string"){
+const err359 = {instancePath:instancePath+"/spec/api/a2a/protocolVersion",schemaPath:"#/properties/spec/properties/api/properties/a2a/properties/protocolVersion/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err359];
 }
@@ -4748,9 +4773,8 @@ vErrors.push(err359);
 }
 errors++;
 }
-if((typeof data188 == "number") && (isFinite(data188))){
-if(data188 < 1 || isNaN(data188)){
-const err360 = {instancePath:instancePath+"/spec/api/rateLimit/requestsPerHour",schemaPath:"#/properties/spec/properties/api/properties/rateLimit/properties/requestsPerHour/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}};
+if(!((data185 === "1.0") || (data185 === "0.3"))){
+const err360 = {instancePath:instancePath+"/spec/api/a2a/protocolVersion",schemaPath:"#/properties/spec/properties/api/properties/a2a/properties/protocolVersion/enum",keyword:"enum",params:{allowedValues: schema31.properties.spec.properties.api.properties.a2a.properties.protocolVersion.enum}};
 if(vErrors === null){
 vErrors = [err360];
 }
@@ -4761,9 +4785,8 @@ errors++;
 }
 }
 }
-}
 else {
-const err361 = {instancePath:instancePath+"/spec/api/rateLimit",schemaPath:"#/properties/spec/properties/api/properties/rateLimit/type",keyword:"type",params:{type: "object"}};
+const err361 = {instancePath:instancePath+"/spec/api/a2a",schemaPath:"#/properties/spec/properties/api/properties/a2a/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err361];
 }
@@ -4773,9 +4796,12 @@ vErrors.push(err361);
 errors++;
 }
 }
-if(data177.streaming !== undefined){
-if(typeof data177.streaming !== "boolean"){
-const err362 = {instancePath:instancePath+"/spec/api/streaming",schemaPath:"#/properties/spec/properties/api/properties/streaming/type",keyword:"type",params:{type: "boolean"}};
+if(data177.auth !== undefined){
+let data186 = data177.auth;
+if(data186 && typeof data186 == "object" && !Array.isArray(data186)){
+for(const key37 in data186){
+if(!((((key37 === "type") || (key37 === "jwksUri")) || (key37 === "header")) || (pattern4.test(key37)))){
+const err362 = {instancePath:instancePath+"/spec/api/auth",schemaPath:"#/properties/spec/properties/api/properties/auth/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key37}};
 if(vErrors === null){
 vErrors = [err362];
 }
@@ -4785,10 +4811,10 @@ vErrors.push(err362);
 errors++;
 }
 }
-if(data177.healthEndpoint !== undefined){
-let data190 = data177.healthEndpoint;
-if(typeof data190 !== "string"){
-const err363 = {instancePath:instancePath+"/spec/api/healthEndpoint",schemaPath:"#/properties/spec/properties/api/properties/healthEndpoint/type",keyword:"type",params:{type: "string"}};
+if(data186.type !== undefined){
+let data187 = data186.type;
+if(typeof data187 !== "string"){
+const err363 = {instancePath:instancePath+"/spec/api/auth/type",schemaPath:"#/properties/spec/properties/api/properties/auth/properties/type/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err363];
 }
@@ -4797,12 +4823,8 @@ vErrors.push(err363);
 }
 errors++;
 }
-const _errs460 = errors;
-let valid95 = true;
-const _errs461 = errors;
-if(typeof data190 === "string"){
-if(!pattern7.test(data190)){
-const err364 = {};
+if(!((((data187 === "jwt") || (data187 === "apikey")) || (data187 === "oauth2")) || (data187 === "none"))){
+const err364 = {instancePath:instancePath+"/spec/api/auth/type",schemaPath:"#/properties/spec/properties/api/properties/auth/properties/type/enum",keyword:"enum",params:{allowedValues: schema31.properties.spec.properties.api.properties.auth.properties.type.enum}};
 if(vErrors === null){
 vErrors = [err364];
 }
@@ -4812,21 +4834,10 @@ vErrors.push(err364);
 errors++;
 }
 }
-var _valid13 = _errs461 === errors;
-errors = _errs460;
-if(vErrors !== null){
-if(_errs460){
-vErrors.length = _errs460;
-}
-else {
-vErrors = null;
-}
-}
-if(!_valid13){
-const _errs462 = errors;
-if(typeof data190 === "string"){
-if(!pattern49.test(data190)){
-const err365 = {instancePath:instancePath+"/spec/api/healthEndpoint",schemaPath:"#/properties/spec/properties/api/properties/healthEndpoint/else/pattern",keyword:"pattern",params:{pattern: "^/[^\\s]*$"}};
+if(data186.jwksUri !== undefined){
+let data188 = data186.jwksUri;
+if(typeof data188 !== "string"){
+const err365 = {instancePath:instancePath+"/spec/api/auth/jwksUri",schemaPath:"#/properties/spec/properties/api/properties/auth/properties/jwksUri/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err365];
 }
@@ -4835,12 +4846,12 @@ vErrors.push(err365);
 }
 errors++;
 }
-}
-var _valid13 = _errs462 === errors;
-valid95 = _valid13;
-}
-if(!valid95){
-const err366 = {instancePath:instancePath+"/spec/api/healthEndpoint",schemaPath:"#/properties/spec/properties/api/properties/healthEndpoint/if",keyword:"if",params:{failingKeyword: "else"}};
+const _errs461 = errors;
+let valid97 = true;
+const _errs462 = errors;
+if(typeof data188 === "string"){
+if(!pattern7.test(data188)){
+const err366 = {};
 if(vErrors === null){
 vErrors = [err366];
 }
@@ -4850,10 +4861,21 @@ vErrors.push(err366);
 errors++;
 }
 }
-if(data177.metricsEndpoint !== undefined){
-let data191 = data177.metricsEndpoint;
-if(typeof data191 !== "string"){
-const err367 = {instancePath:instancePath+"/spec/api/metricsEndpoint",schemaPath:"#/properties/spec/properties/api/properties/metricsEndpoint/type",keyword:"type",params:{type: "string"}};
+var _valid15 = _errs462 === errors;
+errors = _errs461;
+if(vErrors !== null){
+if(_errs461){
+vErrors.length = _errs461;
+}
+else {
+vErrors = null;
+}
+}
+if(!_valid15){
+const _errs463 = errors;
+if(typeof data188 === "string"){
+if(!pattern22.test(data188)){
+const err367 = {instancePath:instancePath+"/spec/api/auth/jwksUri",schemaPath:"#/properties/spec/properties/api/properties/auth/properties/jwksUri/else/pattern",keyword:"pattern",params:{pattern: "^https?://[^\\s/?#]+[^\\s]*$"}};
 if(vErrors === null){
 vErrors = [err367];
 }
@@ -4862,12 +4884,12 @@ vErrors.push(err367);
 }
 errors++;
 }
-const _errs465 = errors;
-let valid96 = true;
-const _errs466 = errors;
-if(typeof data191 === "string"){
-if(!pattern7.test(data191)){
-const err368 = {};
+}
+var _valid15 = _errs463 === errors;
+valid97 = _valid15;
+}
+if(!valid97){
+const err368 = {instancePath:instancePath+"/spec/api/auth/jwksUri",schemaPath:"#/properties/spec/properties/api/properties/auth/properties/jwksUri/if",keyword:"if",params:{failingKeyword: "else"}};
 if(vErrors === null){
 vErrors = [err368];
 }
@@ -4877,21 +4899,9 @@ vErrors.push(err368);
 errors++;
 }
 }
-var _valid14 = _errs466 === errors;
-errors = _errs465;
-if(vErrors !== null){
-if(_errs465){
-vErrors.length = _errs465;
-}
-else {
-vErrors = null;
-}
-}
-if(!_valid14){
-const _errs467 = errors;
-if(typeof data191 === "string"){
-if(!pattern49.test(data191)){
-const err369 = {instancePath:instancePath+"/spec/api/metricsEndpoint",schemaPath:"#/properties/spec/properties/api/properties/metricsEndpoint/else/pattern",keyword:"pattern",params:{pattern: "^/[^\\s]*$"}};
+if(data186.header !== undefined){
+if(typeof data186.header !== "string"){
+const err369 = {instancePath:instancePath+"/spec/api/auth/header",schemaPath:"#/properties/spec/properties/api/properties/auth/properties/header/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err369];
 }
@@ -4901,11 +4911,9 @@ vErrors.push(err369);
 errors++;
 }
 }
-var _valid14 = _errs467 === errors;
-valid96 = _valid14;
 }
-if(!valid96){
-const err370 = {instancePath:instancePath+"/spec/api/metricsEndpoint",schemaPath:"#/properties/spec/properties/api/properties/metricsEndpoint/if",keyword:"if",params:{failingKeyword: "else"}};
+else {
+const err370 = {instancePath:instancePath+"/spec/api/auth",schemaPath:"#/properties/spec/properties/api/properties/auth/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err370];
 }
@@ -4915,13 +4923,12 @@ vErrors.push(err370);
 errors++;
 }
 }
-if(data177.corsOrigins !== undefined){
-let data192 = data177.corsOrigins;
-if(Array.isArray(data192)){
-const len21 = data192.length;
-for(let i21=0; i21<len21; i21++){
-if(typeof data192[i21] !== "string"){
-const err371 = {instancePath:instancePath+"/spec/api/corsOrigins/" + i21,schemaPath:"#/properties/spec/properties/api/properties/corsOrigins/items/type",keyword:"type",params:{type: "string"}};
+if(data177.rateLimit !== undefined){
+let data190 = data177.rateLimit;
+if(data190 && typeof data190 == "object" && !Array.isArray(data190)){
+for(const key38 in data190){
+if(!(((key38 === "requestsPerMinute") || (key38 === "requestsPerHour")) || (pattern4.test(key38)))){
+const err371 = {instancePath:instancePath+"/spec/api/rateLimit",schemaPath:"#/properties/spec/properties/api/properties/rateLimit/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key38}};
 if(vErrors === null){
 vErrors = [err371];
 }
@@ -4931,9 +4938,10 @@ vErrors.push(err371);
 errors++;
 }
 }
-}
-else {
-const err372 = {instancePath:instancePath+"/spec/api/corsOrigins",schemaPath:"#/properties/spec/properties/api/properties/corsOrigins/type",keyword:"type",params:{type: "array"}};
+if(data190.requestsPerMinute !== undefined){
+let data191 = data190.requestsPerMinute;
+if(!(((typeof data191 == "number") && (!(data191 % 1) && !isNaN(data191))) && (isFinite(data191)))){
+const err372 = {instancePath:instancePath+"/spec/api/rateLimit/requestsPerMinute",schemaPath:"#/properties/spec/properties/api/properties/rateLimit/properties/requestsPerMinute/type",keyword:"type",params:{type: "integer"}};
 if(vErrors === null){
 vErrors = [err372];
 }
@@ -4942,13 +4950,9 @@ vErrors.push(err372);
 }
 errors++;
 }
-}
-if(data177.chatEndpoint !== undefined){
-let data194 = data177.chatEndpoint;
-if(data194 && typeof data194 == "object" && !Array.isArray(data194)){
-for(const key38 in data194){
-if(!(((key38 === "path") || (key38 === "protocol")) || (pattern4.test(key38)))){
-const err373 = {instancePath:instancePath+"/spec/api/chatEndpoint",schemaPath:"#/properties/spec/properties/api/properties/chatEndpoint/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key38}};
+if((typeof data191 == "number") && (isFinite(data191))){
+if(data191 < 1 || isNaN(data191)){
+const err373 = {instancePath:instancePath+"/spec/api/rateLimit/requestsPerMinute",schemaPath:"#/properties/spec/properties/api/properties/rateLimit/properties/requestsPerMinute/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}};
 if(vErrors === null){
 vErrors = [err373];
 }
@@ -4958,10 +4962,11 @@ vErrors.push(err373);
 errors++;
 }
 }
-if(data194.path !== undefined){
-let data195 = data194.path;
-if(typeof data195 !== "string"){
-const err374 = {instancePath:instancePath+"/spec/api/chatEndpoint/path",schemaPath:"#/properties/spec/properties/api/properties/chatEndpoint/properties/path/type",keyword:"type",params:{type: "string"}};
+}
+if(data190.requestsPerHour !== undefined){
+let data192 = data190.requestsPerHour;
+if(!(((typeof data192 == "number") && (!(data192 % 1) && !isNaN(data192))) && (isFinite(data192)))){
+const err374 = {instancePath:instancePath+"/spec/api/rateLimit/requestsPerHour",schemaPath:"#/properties/spec/properties/api/properties/rateLimit/properties/requestsPerHour/type",keyword:"type",params:{type: "integer"}};
 if(vErrors === null){
 vErrors = [err374];
 }
@@ -4970,12 +4975,9 @@ vErrors.push(err374);
 }
 errors++;
 }
-const _errs477 = errors;
-let valid100 = true;
-const _errs478 = errors;
-if(typeof data195 === "string"){
-if(!pattern7.test(data195)){
-const err375 = {};
+if((typeof data192 == "number") && (isFinite(data192))){
+if(data192 < 1 || isNaN(data192)){
+const err375 = {instancePath:instancePath+"/spec/api/rateLimit/requestsPerHour",schemaPath:"#/properties/spec/properties/api/properties/rateLimit/properties/requestsPerHour/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}};
 if(vErrors === null){
 vErrors = [err375];
 }
@@ -4985,21 +4987,10 @@ vErrors.push(err375);
 errors++;
 }
 }
-var _valid15 = _errs478 === errors;
-errors = _errs477;
-if(vErrors !== null){
-if(_errs477){
-vErrors.length = _errs477;
+}
 }
 else {
-vErrors = null;
-}
-}
-if(!_valid15){
-const _errs479 = errors;
-if(typeof data195 === "string"){
-if(!pattern49.test(data195)){
-const err376 = {instancePath:instancePath+"/spec/api/chatEndpoint/path",schemaPath:"#/properties/spec/properties/api/properties/chatEndpoint/properties/path/else/pattern",keyword:"pattern",params:{pattern: "^/[^\\s]*$"}};
+const err376 = {instancePath:instancePath+"/spec/api/rateLimit",schemaPath:"#/properties/spec/properties/api/properties/rateLimit/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err376];
 }
@@ -5009,11 +5000,9 @@ vErrors.push(err376);
 errors++;
 }
 }
-var _valid15 = _errs479 === errors;
-valid100 = _valid15;
-}
-if(!valid100){
-const err377 = {instancePath:instancePath+"/spec/api/chatEndpoint/path",schemaPath:"#/properties/spec/properties/api/properties/chatEndpoint/properties/path/if",keyword:"if",params:{failingKeyword: "else"}};
+if(data177.streaming !== undefined){
+if(typeof data177.streaming !== "boolean"){
+const err377 = {instancePath:instancePath+"/spec/api/streaming",schemaPath:"#/properties/spec/properties/api/properties/streaming/type",keyword:"type",params:{type: "boolean"}};
 if(vErrors === null){
 vErrors = [err377];
 }
@@ -5023,10 +5012,10 @@ vErrors.push(err377);
 errors++;
 }
 }
-if(data194.protocol !== undefined){
-let data196 = data194.protocol;
-if(typeof data196 !== "string"){
-const err378 = {instancePath:instancePath+"/spec/api/chatEndpoint/protocol",schemaPath:"#/properties/spec/properties/api/properties/chatEndpoint/properties/protocol/type",keyword:"type",params:{type: "string"}};
+if(data177.healthEndpoint !== undefined){
+let data194 = data177.healthEndpoint;
+if(typeof data194 !== "string"){
+const err378 = {instancePath:instancePath+"/spec/api/healthEndpoint",schemaPath:"#/properties/spec/properties/api/properties/healthEndpoint/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err378];
 }
@@ -5035,8 +5024,12 @@ vErrors.push(err378);
 }
 errors++;
 }
-if(!((data196 === "openai-compatible") || (data196 === "custom"))){
-const err379 = {instancePath:instancePath+"/spec/api/chatEndpoint/protocol",schemaPath:"#/properties/spec/properties/api/properties/chatEndpoint/properties/protocol/enum",keyword:"enum",params:{allowedValues: schema31.properties.spec.properties.api.properties.chatEndpoint.properties.protocol.enum}};
+const _errs477 = errors;
+let valid99 = true;
+const _errs478 = errors;
+if(typeof data194 === "string"){
+if(!pattern7.test(data194)){
+const err379 = {};
 if(vErrors === null){
 vErrors = [err379];
 }
@@ -5046,9 +5039,21 @@ vErrors.push(err379);
 errors++;
 }
 }
+var _valid16 = _errs478 === errors;
+errors = _errs477;
+if(vErrors !== null){
+if(_errs477){
+vErrors.length = _errs477;
 }
 else {
-const err380 = {instancePath:instancePath+"/spec/api/chatEndpoint",schemaPath:"#/properties/spec/properties/api/properties/chatEndpoint/type",keyword:"type",params:{type: "object"}};
+vErrors = null;
+}
+}
+if(!_valid16){
+const _errs479 = errors;
+if(typeof data194 === "string"){
+if(!pattern49.test(data194)){
+const err380 = {instancePath:instancePath+"/spec/api/healthEndpoint",schemaPath:"#/properties/spec/properties/api/properties/healthEndpoint/else/pattern",keyword:"pattern",params:{pattern: "^/[^\\s]*$"}};
 if(vErrors === null){
 vErrors = [err380];
 }
@@ -5058,9 +5063,11 @@ vErrors.push(err380);
 errors++;
 }
 }
+var _valid16 = _errs479 === errors;
+valid99 = _valid16;
 }
-else {
-const err381 = {instancePath:instancePath+"/spec/api",schemaPath:"#/properties/spec/properties/api/type",keyword:"type",params:{type: "object"}};
+if(!valid99){
+const err381 = {instancePath:instancePath+"/spec/api/healthEndpoint",schemaPath:"#/properties/spec/properties/api/properties/healthEndpoint/if",keyword:"if",params:{failingKeyword: "else"}};
 if(vErrors === null){
 vErrors = [err381];
 }
@@ -5070,15 +5077,10 @@ vErrors.push(err381);
 errors++;
 }
 }
-if(data10.subagents !== undefined){
-let data197 = data10.subagents;
-if(Array.isArray(data197)){
-const len22 = data197.length;
-for(let i22=0; i22<len22; i22++){
-let data198 = data197[i22];
-if(data198 && typeof data198 == "object" && !Array.isArray(data198)){
-if(data198.name === undefined){
-const err382 = {instancePath:instancePath+"/spec/subagents/" + i22,schemaPath:"#/properties/spec/properties/subagents/items/required",keyword:"required",params:{missingProperty: "name"}};
+if(data177.capabilitiesEndpoint !== undefined){
+let data195 = data177.capabilitiesEndpoint;
+if(typeof data195 !== "string"){
+const err382 = {instancePath:instancePath+"/spec/api/capabilitiesEndpoint",schemaPath:"#/properties/spec/properties/api/properties/capabilitiesEndpoint/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err382];
 }
@@ -5087,8 +5089,12 @@ vErrors.push(err382);
 }
 errors++;
 }
-if(data198.ref === undefined){
-const err383 = {instancePath:instancePath+"/spec/subagents/" + i22,schemaPath:"#/properties/spec/properties/subagents/items/required",keyword:"required",params:{missingProperty: "ref"}};
+const _errs482 = errors;
+let valid100 = true;
+const _errs483 = errors;
+if(typeof data195 === "string"){
+if(!pattern7.test(data195)){
+const err383 = {};
 if(vErrors === null){
 vErrors = [err383];
 }
@@ -5097,9 +5103,22 @@ vErrors.push(err383);
 }
 errors++;
 }
-for(const key39 in data198){
-if(!((((((key39 === "name") || (key39 === "ref")) || (key39 === "invocation")) || (key39 === "passContext")) || (key39 === "triggerKeywords")) || (pattern4.test(key39)))){
-const err384 = {instancePath:instancePath+"/spec/subagents/" + i22,schemaPath:"#/properties/spec/properties/subagents/items/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key39}};
+}
+var _valid17 = _errs483 === errors;
+errors = _errs482;
+if(vErrors !== null){
+if(_errs482){
+vErrors.length = _errs482;
+}
+else {
+vErrors = null;
+}
+}
+if(!_valid17){
+const _errs484 = errors;
+if(typeof data195 === "string"){
+if(!pattern49.test(data195)){
+const err384 = {instancePath:instancePath+"/spec/api/capabilitiesEndpoint",schemaPath:"#/properties/spec/properties/api/properties/capabilitiesEndpoint/else/pattern",keyword:"pattern",params:{pattern: "^/[^\\s]*$"}};
 if(vErrors === null){
 vErrors = [err384];
 }
@@ -5109,11 +5128,11 @@ vErrors.push(err384);
 errors++;
 }
 }
-if(data198.name !== undefined){
-let data199 = data198.name;
-if(typeof data199 === "string"){
-if(data199.length < 1){
-const err385 = {instancePath:instancePath+"/spec/subagents/" + i22+"/name",schemaPath:"#/properties/spec/properties/subagents/items/properties/name/minLength",keyword:"minLength",params:{limit: 1}};
+var _valid17 = _errs484 === errors;
+valid100 = _valid17;
+}
+if(!valid100){
+const err385 = {instancePath:instancePath+"/spec/api/capabilitiesEndpoint",schemaPath:"#/properties/spec/properties/api/properties/capabilitiesEndpoint/if",keyword:"if",params:{failingKeyword: "else"}};
 if(vErrors === null){
 vErrors = [err385];
 }
@@ -5123,8 +5142,10 @@ vErrors.push(err385);
 errors++;
 }
 }
-else {
-const err386 = {instancePath:instancePath+"/spec/subagents/" + i22+"/name",schemaPath:"#/properties/spec/properties/subagents/items/properties/name/type",keyword:"type",params:{type: "string"}};
+if(data177.metricsEndpoint !== undefined){
+let data196 = data177.metricsEndpoint;
+if(typeof data196 !== "string"){
+const err386 = {instancePath:instancePath+"/spec/api/metricsEndpoint",schemaPath:"#/properties/spec/properties/api/properties/metricsEndpoint/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err386];
 }
@@ -5133,16 +5154,12 @@ vErrors.push(err386);
 }
 errors++;
 }
-}
-if(data198.ref !== undefined){
-let data200 = data198.ref;
-const _errs491 = errors;
-let valid104 = false;
-let passing0 = null;
-const _errs492 = errors;
-if(data200 && typeof data200 == "object" && !Array.isArray(data200)){
-if(data200.manifest === undefined){
-const err387 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/oneOf/0/required",keyword:"required",params:{missingProperty: "manifest"}};
+const _errs487 = errors;
+let valid101 = true;
+const _errs488 = errors;
+if(typeof data196 === "string"){
+if(!pattern7.test(data196)){
+const err387 = {};
 if(vErrors === null){
 vErrors = [err387];
 }
@@ -5152,15 +5169,21 @@ vErrors.push(err387);
 errors++;
 }
 }
-var _valid16 = _errs492 === errors;
-if(_valid16){
-valid104 = true;
-passing0 = 0;
+var _valid18 = _errs488 === errors;
+errors = _errs487;
+if(vErrors !== null){
+if(_errs487){
+vErrors.length = _errs487;
 }
-const _errs493 = errors;
-if(data200 && typeof data200 == "object" && !Array.isArray(data200)){
-if(data200.a2a === undefined){
-const err388 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/oneOf/1/required",keyword:"required",params:{missingProperty: "a2a"}};
+else {
+vErrors = null;
+}
+}
+if(!_valid18){
+const _errs489 = errors;
+if(typeof data196 === "string"){
+if(!pattern49.test(data196)){
+const err388 = {instancePath:instancePath+"/spec/api/metricsEndpoint",schemaPath:"#/properties/spec/properties/api/properties/metricsEndpoint/else/pattern",keyword:"pattern",params:{pattern: "^/[^\\s]*$"}};
 if(vErrors === null){
 vErrors = [err388];
 }
@@ -5170,19 +5193,11 @@ vErrors.push(err388);
 errors++;
 }
 }
-var _valid16 = _errs493 === errors;
-if(_valid16 && valid104){
-valid104 = false;
-passing0 = [passing0, 1];
+var _valid18 = _errs489 === errors;
+valid101 = _valid18;
 }
-else {
-if(_valid16){
-valid104 = true;
-passing0 = 1;
-}
-}
-if(!valid104){
-const err389 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/oneOf",keyword:"oneOf",params:{passingSchemas: passing0}};
+if(!valid101){
+const err389 = {instancePath:instancePath+"/spec/api/metricsEndpoint",schemaPath:"#/properties/spec/properties/api/properties/metricsEndpoint/if",keyword:"if",params:{failingKeyword: "else"}};
 if(vErrors === null){
 vErrors = [err389];
 }
@@ -5191,21 +5206,14 @@ vErrors.push(err389);
 }
 errors++;
 }
-else {
-errors = _errs491;
-if(vErrors !== null){
-if(_errs491){
-vErrors.length = _errs491;
 }
-else {
-vErrors = null;
-}
-}
-}
-if(data200 && typeof data200 == "object" && !Array.isArray(data200)){
-for(const key40 in data200){
-if(!(((key40 === "manifest") || (key40 === "a2a")) || (pattern4.test(key40)))){
-const err390 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key40}};
+if(data177.corsOrigins !== undefined){
+let data197 = data177.corsOrigins;
+if(Array.isArray(data197)){
+const len21 = data197.length;
+for(let i21=0; i21<len21; i21++){
+if(typeof data197[i21] !== "string"){
+const err390 = {instancePath:instancePath+"/spec/api/corsOrigins/" + i21,schemaPath:"#/properties/spec/properties/api/properties/corsOrigins/items/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err390];
 }
@@ -5215,11 +5223,9 @@ vErrors.push(err390);
 errors++;
 }
 }
-if(data200.manifest !== undefined){
-let data201 = data200.manifest;
-if(typeof data201 === "string"){
-if(data201.length < 1){
-const err391 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref/manifest",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/properties/manifest/minLength",keyword:"minLength",params:{limit: 1}};
+}
+else {
+const err391 = {instancePath:instancePath+"/spec/api/corsOrigins",schemaPath:"#/properties/spec/properties/api/properties/corsOrigins/type",keyword:"type",params:{type: "array"}};
 if(vErrors === null){
 vErrors = [err391];
 }
@@ -5229,8 +5235,12 @@ vErrors.push(err391);
 errors++;
 }
 }
-else {
-const err392 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref/manifest",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/properties/manifest/type",keyword:"type",params:{type: "string"}};
+if(data177.chatEndpoint !== undefined){
+let data199 = data177.chatEndpoint;
+if(data199 && typeof data199 == "object" && !Array.isArray(data199)){
+for(const key39 in data199){
+if(!(((key39 === "path") || (key39 === "protocol")) || (pattern4.test(key39)))){
+const err392 = {instancePath:instancePath+"/spec/api/chatEndpoint",schemaPath:"#/properties/spec/properties/api/properties/chatEndpoint/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key39}};
 if(vErrors === null){
 vErrors = [err392];
 }
@@ -5240,11 +5250,10 @@ vErrors.push(err392);
 errors++;
 }
 }
-if(data200.a2a !== undefined){
-let data202 = data200.a2a;
-if(data202 && typeof data202 == "object" && !Array.isArray(data202)){
-if(data202.url === undefined){
-const err393 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref/a2a",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/properties/a2a/required",keyword:"required",params:{missingProperty: "url"}};
+if(data199.path !== undefined){
+let data200 = data199.path;
+if(typeof data200 !== "string"){
+const err393 = {instancePath:instancePath+"/spec/api/chatEndpoint/path",schemaPath:"#/properties/spec/properties/api/properties/chatEndpoint/properties/path/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err393];
 }
@@ -5253,9 +5262,12 @@ vErrors.push(err393);
 }
 errors++;
 }
-for(const key41 in data202){
-if(!(((key41 === "url") || (key41 === "auth")) || (pattern4.test(key41)))){
-const err394 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref/a2a",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/properties/a2a/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key41}};
+const _errs499 = errors;
+let valid105 = true;
+const _errs500 = errors;
+if(typeof data200 === "string"){
+if(!pattern7.test(data200)){
+const err394 = {};
 if(vErrors === null){
 vErrors = [err394];
 }
@@ -5265,10 +5277,21 @@ vErrors.push(err394);
 errors++;
 }
 }
-if(data202.url !== undefined){
-let data203 = data202.url;
-if(typeof data203 !== "string"){
-const err395 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref/a2a/url",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/properties/a2a/properties/url/type",keyword:"type",params:{type: "string"}};
+var _valid19 = _errs500 === errors;
+errors = _errs499;
+if(vErrors !== null){
+if(_errs499){
+vErrors.length = _errs499;
+}
+else {
+vErrors = null;
+}
+}
+if(!_valid19){
+const _errs501 = errors;
+if(typeof data200 === "string"){
+if(!pattern49.test(data200)){
+const err395 = {instancePath:instancePath+"/spec/api/chatEndpoint/path",schemaPath:"#/properties/spec/properties/api/properties/chatEndpoint/properties/path/else/pattern",keyword:"pattern",params:{pattern: "^/[^\\s]*$"}};
 if(vErrors === null){
 vErrors = [err395];
 }
@@ -5277,12 +5300,12 @@ vErrors.push(err395);
 }
 errors++;
 }
-const _errs502 = errors;
-let valid107 = true;
-const _errs503 = errors;
-if(typeof data203 === "string"){
-if(!pattern7.test(data203)){
-const err396 = {};
+}
+var _valid19 = _errs501 === errors;
+valid105 = _valid19;
+}
+if(!valid105){
+const err396 = {instancePath:instancePath+"/spec/api/chatEndpoint/path",schemaPath:"#/properties/spec/properties/api/properties/chatEndpoint/properties/path/if",keyword:"if",params:{failingKeyword: "else"}};
 if(vErrors === null){
 vErrors = [err396];
 }
@@ -5292,21 +5315,10 @@ vErrors.push(err396);
 errors++;
 }
 }
-var _valid17 = _errs503 === errors;
-errors = _errs502;
-if(vErrors !== null){
-if(_errs502){
-vErrors.length = _errs502;
-}
-else {
-vErrors = null;
-}
-}
-if(!_valid17){
-const _errs504 = errors;
-if(typeof data203 === "string"){
-if(!pattern22.test(data203)){
-const err397 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref/a2a/url",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/properties/a2a/properties/url/else/pattern",keyword:"pattern",params:{pattern: "^https?://[^\\s/?#]+[^\\s]*$"}};
+if(data199.protocol !== undefined){
+let data201 = data199.protocol;
+if(typeof data201 !== "string"){
+const err397 = {instancePath:instancePath+"/spec/api/chatEndpoint/protocol",schemaPath:"#/properties/spec/properties/api/properties/chatEndpoint/properties/protocol/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err397];
 }
@@ -5315,12 +5327,8 @@ vErrors.push(err397);
 }
 errors++;
 }
-}
-var _valid17 = _errs504 === errors;
-valid107 = _valid17;
-}
-if(!valid107){
-const err398 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref/a2a/url",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/properties/a2a/properties/url/if",keyword:"if",params:{failingKeyword: "else"}};
+if(!((data201 === "openai-compatible") || (data201 === "custom"))){
+const err398 = {instancePath:instancePath+"/spec/api/chatEndpoint/protocol",schemaPath:"#/properties/spec/properties/api/properties/chatEndpoint/properties/protocol/enum",keyword:"enum",params:{allowedValues: schema31.properties.spec.properties.api.properties.chatEndpoint.properties.protocol.enum}};
 if(vErrors === null){
 vErrors = [err398];
 }
@@ -5330,12 +5338,9 @@ vErrors.push(err398);
 errors++;
 }
 }
-if(data202.auth !== undefined){
-let data204 = data202.auth;
-if(data204 && typeof data204 == "object" && !Array.isArray(data204)){
-for(const key42 in data204){
-if(!((((key42 === "type") || (key42 === "token")) || (key42 === "header")) || (pattern4.test(key42)))){
-const err399 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref/a2a/auth",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/properties/a2a/properties/auth/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key42}};
+}
+else {
+const err399 = {instancePath:instancePath+"/spec/api/chatEndpoint",schemaPath:"#/properties/spec/properties/api/properties/chatEndpoint/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err399];
 }
@@ -5345,9 +5350,9 @@ vErrors.push(err399);
 errors++;
 }
 }
-if(data204.type !== undefined){
-if(typeof data204.type !== "string"){
-const err400 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref/a2a/auth/type",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/properties/a2a/properties/auth/properties/type/type",keyword:"type",params:{type: "string"}};
+}
+else {
+const err400 = {instancePath:instancePath+"/spec/api",schemaPath:"#/properties/spec/properties/api/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err400];
 }
@@ -5357,11 +5362,15 @@ vErrors.push(err400);
 errors++;
 }
 }
-if(data204.token !== undefined){
-let data206 = data204.token;
-if(typeof data206 === "string"){
-if(data206.length < 1){
-const err401 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref/a2a/auth/token",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/properties/a2a/properties/auth/properties/token/minLength",keyword:"minLength",params:{limit: 1}};
+if(data10.subagents !== undefined){
+let data202 = data10.subagents;
+if(Array.isArray(data202)){
+const len22 = data202.length;
+for(let i22=0; i22<len22; i22++){
+let data203 = data202[i22];
+if(data203 && typeof data203 == "object" && !Array.isArray(data203)){
+if(data203.name === undefined){
+const err401 = {instancePath:instancePath+"/spec/subagents/" + i22,schemaPath:"#/properties/spec/properties/subagents/items/required",keyword:"required",params:{missingProperty: "name"}};
 if(vErrors === null){
 vErrors = [err401];
 }
@@ -5370,9 +5379,8 @@ vErrors.push(err401);
 }
 errors++;
 }
-}
-else {
-const err402 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref/a2a/auth/token",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/properties/a2a/properties/auth/properties/token/type",keyword:"type",params:{type: "string"}};
+if(data203.ref === undefined){
+const err402 = {instancePath:instancePath+"/spec/subagents/" + i22,schemaPath:"#/properties/spec/properties/subagents/items/required",keyword:"required",params:{missingProperty: "ref"}};
 if(vErrors === null){
 vErrors = [err402];
 }
@@ -5381,10 +5389,9 @@ vErrors.push(err402);
 }
 errors++;
 }
-}
-if(data204.header !== undefined){
-if(typeof data204.header !== "string"){
-const err403 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref/a2a/auth/header",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/properties/a2a/properties/auth/properties/header/type",keyword:"type",params:{type: "string"}};
+for(const key40 in data203){
+if(!((((((key40 === "name") || (key40 === "ref")) || (key40 === "invocation")) || (key40 === "passContext")) || (key40 === "triggerKeywords")) || (pattern4.test(key40)))){
+const err403 = {instancePath:instancePath+"/spec/subagents/" + i22,schemaPath:"#/properties/spec/properties/subagents/items/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key40}};
 if(vErrors === null){
 vErrors = [err403];
 }
@@ -5394,9 +5401,11 @@ vErrors.push(err403);
 errors++;
 }
 }
-}
-else {
-const err404 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref/a2a/auth",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/properties/a2a/properties/auth/type",keyword:"type",params:{type: "object"}};
+if(data203.name !== undefined){
+let data204 = data203.name;
+if(typeof data204 === "string"){
+if(data204.length < 1){
+const err404 = {instancePath:instancePath+"/spec/subagents/" + i22+"/name",schemaPath:"#/properties/spec/properties/subagents/items/properties/name/minLength",keyword:"minLength",params:{limit: 1}};
 if(vErrors === null){
 vErrors = [err404];
 }
@@ -5406,9 +5415,8 @@ vErrors.push(err404);
 errors++;
 }
 }
-}
 else {
-const err405 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref/a2a",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/properties/a2a/type",keyword:"type",params:{type: "object"}};
+const err405 = {instancePath:instancePath+"/spec/subagents/" + i22+"/name",schemaPath:"#/properties/spec/properties/subagents/items/properties/name/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err405];
 }
@@ -5418,9 +5426,15 @@ vErrors.push(err405);
 errors++;
 }
 }
-}
-else {
-const err406 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/type",keyword:"type",params:{type: "object"}};
+if(data203.ref !== undefined){
+let data205 = data203.ref;
+const _errs513 = errors;
+let valid109 = false;
+let passing0 = null;
+const _errs514 = errors;
+if(data205 && typeof data205 == "object" && !Array.isArray(data205)){
+if(data205.manifest === undefined){
+const err406 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/oneOf/0/required",keyword:"required",params:{missingProperty: "manifest"}};
 if(vErrors === null){
 vErrors = [err406];
 }
@@ -5430,10 +5444,15 @@ vErrors.push(err406);
 errors++;
 }
 }
-if(data198.invocation !== undefined){
-let data208 = data198.invocation;
-if(typeof data208 !== "string"){
-const err407 = {instancePath:instancePath+"/spec/subagents/" + i22+"/invocation",schemaPath:"#/properties/spec/properties/subagents/items/properties/invocation/type",keyword:"type",params:{type: "string"}};
+var _valid20 = _errs514 === errors;
+if(_valid20){
+valid109 = true;
+passing0 = 0;
+}
+const _errs515 = errors;
+if(data205 && typeof data205 == "object" && !Array.isArray(data205)){
+if(data205.a2a === undefined){
+const err407 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/oneOf/1/required",keyword:"required",params:{missingProperty: "a2a"}};
 if(vErrors === null){
 vErrors = [err407];
 }
@@ -5442,8 +5461,20 @@ vErrors.push(err407);
 }
 errors++;
 }
-if(!(((data208 === "parallel") || (data208 === "sequential")) || (data208 === "on-demand"))){
-const err408 = {instancePath:instancePath+"/spec/subagents/" + i22+"/invocation",schemaPath:"#/properties/spec/properties/subagents/items/properties/invocation/enum",keyword:"enum",params:{allowedValues: schema31.properties.spec.properties.subagents.items.properties.invocation.enum}};
+}
+var _valid20 = _errs515 === errors;
+if(_valid20 && valid109){
+valid109 = false;
+passing0 = [passing0, 1];
+}
+else {
+if(_valid20){
+valid109 = true;
+passing0 = 1;
+}
+}
+if(!valid109){
+const err408 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/oneOf",keyword:"oneOf",params:{passingSchemas: passing0}};
 if(vErrors === null){
 vErrors = [err408];
 }
@@ -5452,10 +5483,21 @@ vErrors.push(err408);
 }
 errors++;
 }
+else {
+errors = _errs513;
+if(vErrors !== null){
+if(_errs513){
+vErrors.length = _errs513;
 }
-if(data198.passContext !== undefined){
-if(typeof data198.passContext !== "boolean"){
-const err409 = {instancePath:instancePath+"/spec/subagents/" + i22+"/passContext",schemaPath:"#/properties/spec/properties/subagents/items/properties/passContext/type",keyword:"type",params:{type: "boolean"}};
+else {
+vErrors = null;
+}
+}
+}
+if(data205 && typeof data205 == "object" && !Array.isArray(data205)){
+for(const key41 in data205){
+if(!(((key41 === "manifest") || (key41 === "a2a")) || (pattern4.test(key41)))){
+const err409 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key41}};
 if(vErrors === null){
 vErrors = [err409];
 }
@@ -5465,13 +5507,11 @@ vErrors.push(err409);
 errors++;
 }
 }
-if(data198.triggerKeywords !== undefined){
-let data210 = data198.triggerKeywords;
-if(Array.isArray(data210)){
-const len23 = data210.length;
-for(let i23=0; i23<len23; i23++){
-if(typeof data210[i23] !== "string"){
-const err410 = {instancePath:instancePath+"/spec/subagents/" + i22+"/triggerKeywords/" + i23,schemaPath:"#/properties/spec/properties/subagents/items/properties/triggerKeywords/items/type",keyword:"type",params:{type: "string"}};
+if(data205.manifest !== undefined){
+let data206 = data205.manifest;
+if(typeof data206 === "string"){
+if(data206.length < 1){
+const err410 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref/manifest",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/properties/manifest/minLength",keyword:"minLength",params:{limit: 1}};
 if(vErrors === null){
 vErrors = [err410];
 }
@@ -5481,9 +5521,8 @@ vErrors.push(err410);
 errors++;
 }
 }
-}
 else {
-const err411 = {instancePath:instancePath+"/spec/subagents/" + i22+"/triggerKeywords",schemaPath:"#/properties/spec/properties/subagents/items/properties/triggerKeywords/type",keyword:"type",params:{type: "array"}};
+const err411 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref/manifest",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/properties/manifest/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err411];
 }
@@ -5493,9 +5532,11 @@ vErrors.push(err411);
 errors++;
 }
 }
-}
-else {
-const err412 = {instancePath:instancePath+"/spec/subagents/" + i22,schemaPath:"#/properties/spec/properties/subagents/items/type",keyword:"type",params:{type: "object"}};
+if(data205.a2a !== undefined){
+let data207 = data205.a2a;
+if(data207 && typeof data207 == "object" && !Array.isArray(data207)){
+if(data207.url === undefined){
+const err412 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref/a2a",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/properties/a2a/required",keyword:"required",params:{missingProperty: "url"}};
 if(vErrors === null){
 vErrors = [err412];
 }
@@ -5504,10 +5545,9 @@ vErrors.push(err412);
 }
 errors++;
 }
-}
-}
-else {
-const err413 = {instancePath:instancePath+"/spec/subagents",schemaPath:"#/properties/spec/properties/subagents/type",keyword:"type",params:{type: "array"}};
+for(const key42 in data207){
+if(!(((key42 === "url") || (key42 === "auth")) || (pattern4.test(key42)))){
+const err413 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref/a2a",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/properties/a2a/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key42}};
 if(vErrors === null){
 vErrors = [err413];
 }
@@ -5517,15 +5557,10 @@ vErrors.push(err413);
 errors++;
 }
 }
-if(data10.skills !== undefined){
-let data212 = data10.skills;
-if(Array.isArray(data212)){
-const len24 = data212.length;
-for(let i24=0; i24<len24; i24++){
-let data213 = data212[i24];
-if(data213 && typeof data213 == "object" && !Array.isArray(data213)){
-if(data213.id === undefined){
-const err414 = {instancePath:instancePath+"/spec/skills/" + i24,schemaPath:"#/properties/spec/properties/skills/items/required",keyword:"required",params:{missingProperty: "id"}};
+if(data207.url !== undefined){
+let data208 = data207.url;
+if(typeof data208 !== "string"){
+const err414 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref/a2a/url",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/properties/a2a/properties/url/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err414];
 }
@@ -5534,9 +5569,12 @@ vErrors.push(err414);
 }
 errors++;
 }
-for(const key43 in data213){
-if(!(((key43 === "id") || (key43 === "version")) || (pattern4.test(key43)))){
-const err415 = {instancePath:instancePath+"/spec/skills/" + i24,schemaPath:"#/properties/spec/properties/skills/items/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key43}};
+const _errs524 = errors;
+let valid112 = true;
+const _errs525 = errors;
+if(typeof data208 === "string"){
+if(!pattern7.test(data208)){
+const err415 = {};
 if(vErrors === null){
 vErrors = [err415];
 }
@@ -5546,11 +5584,21 @@ vErrors.push(err415);
 errors++;
 }
 }
-if(data213.id !== undefined){
-let data214 = data213.id;
-if(typeof data214 === "string"){
-if(data214.length < 1){
-const err416 = {instancePath:instancePath+"/spec/skills/" + i24+"/id",schemaPath:"#/properties/spec/properties/skills/items/properties/id/minLength",keyword:"minLength",params:{limit: 1}};
+var _valid21 = _errs525 === errors;
+errors = _errs524;
+if(vErrors !== null){
+if(_errs524){
+vErrors.length = _errs524;
+}
+else {
+vErrors = null;
+}
+}
+if(!_valid21){
+const _errs526 = errors;
+if(typeof data208 === "string"){
+if(!pattern22.test(data208)){
+const err416 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref/a2a/url",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/properties/a2a/properties/url/else/pattern",keyword:"pattern",params:{pattern: "^https?://[^\\s/?#]+[^\\s]*$"}};
 if(vErrors === null){
 vErrors = [err416];
 }
@@ -5560,8 +5608,11 @@ vErrors.push(err416);
 errors++;
 }
 }
-else {
-const err417 = {instancePath:instancePath+"/spec/skills/" + i24+"/id",schemaPath:"#/properties/spec/properties/skills/items/properties/id/type",keyword:"type",params:{type: "string"}};
+var _valid21 = _errs526 === errors;
+valid112 = _valid21;
+}
+if(!valid112){
+const err417 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref/a2a/url",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/properties/a2a/properties/url/if",keyword:"if",params:{failingKeyword: "else"}};
 if(vErrors === null){
 vErrors = [err417];
 }
@@ -5571,9 +5622,12 @@ vErrors.push(err417);
 errors++;
 }
 }
-if(data213.version !== undefined){
-if(typeof data213.version !== "string"){
-const err418 = {instancePath:instancePath+"/spec/skills/" + i24+"/version",schemaPath:"#/properties/spec/properties/skills/items/properties/version/type",keyword:"type",params:{type: "string"}};
+if(data207.auth !== undefined){
+let data209 = data207.auth;
+if(data209 && typeof data209 == "object" && !Array.isArray(data209)){
+for(const key43 in data209){
+if(!((((key43 === "type") || (key43 === "token")) || (key43 === "header")) || (pattern4.test(key43)))){
+const err418 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref/a2a/auth",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/properties/a2a/properties/auth/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key43}};
 if(vErrors === null){
 vErrors = [err418];
 }
@@ -5583,9 +5637,9 @@ vErrors.push(err418);
 errors++;
 }
 }
-}
-else {
-const err419 = {instancePath:instancePath+"/spec/skills/" + i24,schemaPath:"#/properties/spec/properties/skills/items/type",keyword:"type",params:{type: "object"}};
+if(data209.type !== undefined){
+if(typeof data209.type !== "string"){
+const err419 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref/a2a/auth/type",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/properties/a2a/properties/auth/properties/type/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err419];
 }
@@ -5595,9 +5649,11 @@ vErrors.push(err419);
 errors++;
 }
 }
-}
-else {
-const err420 = {instancePath:instancePath+"/spec/skills",schemaPath:"#/properties/spec/properties/skills/type",keyword:"type",params:{type: "array"}};
+if(data209.token !== undefined){
+let data211 = data209.token;
+if(typeof data211 === "string"){
+if(data211.length < 1){
+const err420 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref/a2a/auth/token",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/properties/a2a/properties/auth/properties/token/minLength",keyword:"minLength",params:{limit: 1}};
 if(vErrors === null){
 vErrors = [err420];
 }
@@ -5607,12 +5663,8 @@ vErrors.push(err420);
 errors++;
 }
 }
-if(data10.humanInTheLoop !== undefined){
-let data216 = data10.humanInTheLoop;
-if(data216 && typeof data216 == "object" && !Array.isArray(data216)){
-for(const key44 in data216){
-if(!(((((((key44 === "enabled") || (key44 === "approvalRequired")) || (key44 === "timeoutSeconds")) || (key44 === "timeoutAction")) || (key44 === "notifyVia")) || (key44 === "webhookUrl")) || (pattern4.test(key44)))){
-const err421 = {instancePath:instancePath+"/spec/humanInTheLoop",schemaPath:"#/properties/spec/properties/humanInTheLoop/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key44}};
+else {
+const err421 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref/a2a/auth/token",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/properties/a2a/properties/auth/properties/token/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err421];
 }
@@ -5622,9 +5674,9 @@ vErrors.push(err421);
 errors++;
 }
 }
-if(data216.enabled !== undefined){
-if(typeof data216.enabled !== "boolean"){
-const err422 = {instancePath:instancePath+"/spec/humanInTheLoop/enabled",schemaPath:"#/properties/spec/properties/humanInTheLoop/properties/enabled/type",keyword:"type",params:{type: "boolean"}};
+if(data209.header !== undefined){
+if(typeof data209.header !== "string"){
+const err422 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref/a2a/auth/header",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/properties/a2a/properties/auth/properties/header/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err422];
 }
@@ -5634,13 +5686,9 @@ vErrors.push(err422);
 errors++;
 }
 }
-if(data216.approvalRequired !== undefined){
-let data218 = data216.approvalRequired;
-if(Array.isArray(data218)){
-const len25 = data218.length;
-for(let i25=0; i25<len25; i25++){
-if(typeof data218[i25] !== "string"){
-const err423 = {instancePath:instancePath+"/spec/humanInTheLoop/approvalRequired/" + i25,schemaPath:"#/properties/spec/properties/humanInTheLoop/properties/approvalRequired/items/type",keyword:"type",params:{type: "string"}};
+}
+else {
+const err423 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref/a2a/auth",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/properties/a2a/properties/auth/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err423];
 }
@@ -5652,7 +5700,7 @@ errors++;
 }
 }
 else {
-const err424 = {instancePath:instancePath+"/spec/humanInTheLoop/approvalRequired",schemaPath:"#/properties/spec/properties/humanInTheLoop/properties/approvalRequired/type",keyword:"type",params:{type: "array"}};
+const err424 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref/a2a",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/properties/a2a/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err424];
 }
@@ -5662,10 +5710,9 @@ vErrors.push(err424);
 errors++;
 }
 }
-if(data216.timeoutSeconds !== undefined){
-let data220 = data216.timeoutSeconds;
-if(!(((typeof data220 == "number") && (!(data220 % 1) && !isNaN(data220))) && (isFinite(data220)))){
-const err425 = {instancePath:instancePath+"/spec/humanInTheLoop/timeoutSeconds",schemaPath:"#/properties/spec/properties/humanInTheLoop/properties/timeoutSeconds/type",keyword:"type",params:{type: "integer"}};
+}
+else {
+const err425 = {instancePath:instancePath+"/spec/subagents/" + i22+"/ref",schemaPath:"#/properties/spec/properties/subagents/items/properties/ref/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err425];
 }
@@ -5674,9 +5721,11 @@ vErrors.push(err425);
 }
 errors++;
 }
-if((typeof data220 == "number") && (isFinite(data220))){
-if(data220 < 1 || isNaN(data220)){
-const err426 = {instancePath:instancePath+"/spec/humanInTheLoop/timeoutSeconds",schemaPath:"#/properties/spec/properties/humanInTheLoop/properties/timeoutSeconds/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}};
+}
+if(data203.invocation !== undefined){
+let data213 = data203.invocation;
+if(typeof data213 !== "string"){
+const err426 = {instancePath:instancePath+"/spec/subagents/" + i22+"/invocation",schemaPath:"#/properties/spec/properties/subagents/items/properties/invocation/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err426];
 }
@@ -5685,11 +5734,8 @@ vErrors.push(err426);
 }
 errors++;
 }
-}
-}
-if(data216.timeoutAction !== undefined){
-if(typeof data216.timeoutAction !== "string"){
-const err427 = {instancePath:instancePath+"/spec/humanInTheLoop/timeoutAction",schemaPath:"#/properties/spec/properties/humanInTheLoop/properties/timeoutAction/type",keyword:"type",params:{type: "string"}};
+if(!(((data213 === "parallel") || (data213 === "sequential")) || (data213 === "on-demand"))){
+const err427 = {instancePath:instancePath+"/spec/subagents/" + i22+"/invocation",schemaPath:"#/properties/spec/properties/subagents/items/properties/invocation/enum",keyword:"enum",params:{allowedValues: schema31.properties.spec.properties.subagents.items.properties.invocation.enum}};
 if(vErrors === null){
 vErrors = [err427];
 }
@@ -5699,13 +5745,9 @@ vErrors.push(err427);
 errors++;
 }
 }
-if(data216.notifyVia !== undefined){
-let data222 = data216.notifyVia;
-if(Array.isArray(data222)){
-const len26 = data222.length;
-for(let i26=0; i26<len26; i26++){
-if(typeof data222[i26] !== "string"){
-const err428 = {instancePath:instancePath+"/spec/humanInTheLoop/notifyVia/" + i26,schemaPath:"#/properties/spec/properties/humanInTheLoop/properties/notifyVia/items/type",keyword:"type",params:{type: "string"}};
+if(data203.passContext !== undefined){
+if(typeof data203.passContext !== "boolean"){
+const err428 = {instancePath:instancePath+"/spec/subagents/" + i22+"/passContext",schemaPath:"#/properties/spec/properties/subagents/items/properties/passContext/type",keyword:"type",params:{type: "boolean"}};
 if(vErrors === null){
 vErrors = [err428];
 }
@@ -5715,9 +5757,13 @@ vErrors.push(err428);
 errors++;
 }
 }
-}
-else {
-const err429 = {instancePath:instancePath+"/spec/humanInTheLoop/notifyVia",schemaPath:"#/properties/spec/properties/humanInTheLoop/properties/notifyVia/type",keyword:"type",params:{type: "array"}};
+if(data203.triggerKeywords !== undefined){
+let data215 = data203.triggerKeywords;
+if(Array.isArray(data215)){
+const len23 = data215.length;
+for(let i23=0; i23<len23; i23++){
+if(typeof data215[i23] !== "string"){
+const err429 = {instancePath:instancePath+"/spec/subagents/" + i22+"/triggerKeywords/" + i23,schemaPath:"#/properties/spec/properties/subagents/items/properties/triggerKeywords/items/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err429];
 }
@@ -5727,10 +5773,9 @@ vErrors.push(err429);
 errors++;
 }
 }
-if(data216.webhookUrl !== undefined){
-let data224 = data216.webhookUrl;
-if(typeof data224 !== "string"){
-const err430 = {instancePath:instancePath+"/spec/humanInTheLoop/webhookUrl",schemaPath:"#/properties/spec/properties/humanInTheLoop/properties/webhookUrl/type",keyword:"type",params:{type: "string"}};
+}
+else {
+const err430 = {instancePath:instancePath+"/spec/subagents/" + i22+"/triggerKeywords",schemaPath:"#/properties/spec/properties/subagents/items/properties/triggerKeywords/type",keyword:"type",params:{type: "array"}};
 if(vErrors === null){
 vErrors = [err430];
 }
@@ -5739,12 +5784,10 @@ vErrors.push(err430);
 }
 errors++;
 }
-const _errs550 = errors;
-let valid119 = true;
-const _errs551 = errors;
-if(typeof data224 === "string"){
-if(!pattern7.test(data224)){
-const err431 = {};
+}
+}
+else {
+const err431 = {instancePath:instancePath+"/spec/subagents/" + i22,schemaPath:"#/properties/spec/properties/subagents/items/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
 vErrors = [err431];
 }
@@ -5754,21 +5797,9 @@ vErrors.push(err431);
 errors++;
 }
 }
-var _valid18 = _errs551 === errors;
-errors = _errs550;
-if(vErrors !== null){
-if(_errs550){
-vErrors.length = _errs550;
 }
 else {
-vErrors = null;
-}
-}
-if(!_valid18){
-const _errs552 = errors;
-if(typeof data224 === "string"){
-if(!pattern22.test(data224)){
-const err432 = {instancePath:instancePath+"/spec/humanInTheLoop/webhookUrl",schemaPath:"#/properties/spec/properties/humanInTheLoop/properties/webhookUrl/else/pattern",keyword:"pattern",params:{pattern: "^https?://[^\\s/?#]+[^\\s]*$"}};
+const err432 = {instancePath:instancePath+"/spec/subagents",schemaPath:"#/properties/spec/properties/subagents/type",keyword:"type",params:{type: "array"}};
 if(vErrors === null){
 vErrors = [err432];
 }
@@ -5778,11 +5809,15 @@ vErrors.push(err432);
 errors++;
 }
 }
-var _valid18 = _errs552 === errors;
-valid119 = _valid18;
-}
-if(!valid119){
-const err433 = {instancePath:instancePath+"/spec/humanInTheLoop/webhookUrl",schemaPath:"#/properties/spec/properties/humanInTheLoop/properties/webhookUrl/if",keyword:"if",params:{failingKeyword: "else"}};
+if(data10.skills !== undefined){
+let data217 = data10.skills;
+if(Array.isArray(data217)){
+const len24 = data217.length;
+for(let i24=0; i24<len24; i24++){
+let data218 = data217[i24];
+if(data218 && typeof data218 == "object" && !Array.isArray(data218)){
+if(data218.id === undefined){
+const err433 = {instancePath:instancePath+"/spec/skills/" + i24,schemaPath:"#/properties/spec/properties/skills/items/required",keyword:"required",params:{missingProperty: "id"}};
 if(vErrors === null){
 vErrors = [err433];
 }
@@ -5791,10 +5826,9 @@ vErrors.push(err433);
 }
 errors++;
 }
-}
-}
-else {
-const err434 = {instancePath:instancePath+"/spec/humanInTheLoop",schemaPath:"#/properties/spec/properties/humanInTheLoop/type",keyword:"type",params:{type: "object"}};
+for(const key44 in data218){
+if(!(((key44 === "id") || (key44 === "version")) || (pattern4.test(key44)))){
+const err434 = {instancePath:instancePath+"/spec/skills/" + i24,schemaPath:"#/properties/spec/properties/skills/items/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key44}};
 if(vErrors === null){
 vErrors = [err434];
 }
@@ -5804,9 +5838,11 @@ vErrors.push(err434);
 errors++;
 }
 }
-}
-else {
-const err435 = {instancePath:instancePath+"/spec",schemaPath:"#/properties/spec/type",keyword:"type",params:{type: "object"}};
+if(data218.id !== undefined){
+let data219 = data218.id;
+if(typeof data219 === "string"){
+if(data219.length < 1){
+const err435 = {instancePath:instancePath+"/spec/skills/" + i24+"/id",schemaPath:"#/properties/spec/properties/skills/items/properties/id/minLength",keyword:"minLength",params:{limit: 1}};
 if(vErrors === null){
 vErrors = [err435];
 }
@@ -5816,14 +5852,270 @@ vErrors.push(err435);
 errors++;
 }
 }
-}
 else {
-const err436 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+const err436 = {instancePath:instancePath+"/spec/skills/" + i24+"/id",schemaPath:"#/properties/spec/properties/skills/items/properties/id/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err436];
 }
 else {
 vErrors.push(err436);
+}
+errors++;
+}
+}
+if(data218.version !== undefined){
+if(typeof data218.version !== "string"){
+const err437 = {instancePath:instancePath+"/spec/skills/" + i24+"/version",schemaPath:"#/properties/spec/properties/skills/items/properties/version/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err437];
+}
+else {
+vErrors.push(err437);
+}
+errors++;
+}
+}
+}
+else {
+const err438 = {instancePath:instancePath+"/spec/skills/" + i24,schemaPath:"#/properties/spec/properties/skills/items/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err438];
+}
+else {
+vErrors.push(err438);
+}
+errors++;
+}
+}
+}
+else {
+const err439 = {instancePath:instancePath+"/spec/skills",schemaPath:"#/properties/spec/properties/skills/type",keyword:"type",params:{type: "array"}};
+if(vErrors === null){
+vErrors = [err439];
+}
+else {
+vErrors.push(err439);
+}
+errors++;
+}
+}
+if(data10.humanInTheLoop !== undefined){
+let data221 = data10.humanInTheLoop;
+if(data221 && typeof data221 == "object" && !Array.isArray(data221)){
+for(const key45 in data221){
+if(!(((((((key45 === "enabled") || (key45 === "approvalRequired")) || (key45 === "timeoutSeconds")) || (key45 === "timeoutAction")) || (key45 === "notifyVia")) || (key45 === "webhookUrl")) || (pattern4.test(key45)))){
+const err440 = {instancePath:instancePath+"/spec/humanInTheLoop",schemaPath:"#/properties/spec/properties/humanInTheLoop/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key45}};
+if(vErrors === null){
+vErrors = [err440];
+}
+else {
+vErrors.push(err440);
+}
+errors++;
+}
+}
+if(data221.enabled !== undefined){
+if(typeof data221.enabled !== "boolean"){
+const err441 = {instancePath:instancePath+"/spec/humanInTheLoop/enabled",schemaPath:"#/properties/spec/properties/humanInTheLoop/properties/enabled/type",keyword:"type",params:{type: "boolean"}};
+if(vErrors === null){
+vErrors = [err441];
+}
+else {
+vErrors.push(err441);
+}
+errors++;
+}
+}
+if(data221.approvalRequired !== undefined){
+let data223 = data221.approvalRequired;
+if(Array.isArray(data223)){
+const len25 = data223.length;
+for(let i25=0; i25<len25; i25++){
+if(typeof data223[i25] !== "string"){
+const err442 = {instancePath:instancePath+"/spec/humanInTheLoop/approvalRequired/" + i25,schemaPath:"#/properties/spec/properties/humanInTheLoop/properties/approvalRequired/items/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err442];
+}
+else {
+vErrors.push(err442);
+}
+errors++;
+}
+}
+}
+else {
+const err443 = {instancePath:instancePath+"/spec/humanInTheLoop/approvalRequired",schemaPath:"#/properties/spec/properties/humanInTheLoop/properties/approvalRequired/type",keyword:"type",params:{type: "array"}};
+if(vErrors === null){
+vErrors = [err443];
+}
+else {
+vErrors.push(err443);
+}
+errors++;
+}
+}
+if(data221.timeoutSeconds !== undefined){
+let data225 = data221.timeoutSeconds;
+if(!(((typeof data225 == "number") && (!(data225 % 1) && !isNaN(data225))) && (isFinite(data225)))){
+const err444 = {instancePath:instancePath+"/spec/humanInTheLoop/timeoutSeconds",schemaPath:"#/properties/spec/properties/humanInTheLoop/properties/timeoutSeconds/type",keyword:"type",params:{type: "integer"}};
+if(vErrors === null){
+vErrors = [err444];
+}
+else {
+vErrors.push(err444);
+}
+errors++;
+}
+if((typeof data225 == "number") && (isFinite(data225))){
+if(data225 < 1 || isNaN(data225)){
+const err445 = {instancePath:instancePath+"/spec/humanInTheLoop/timeoutSeconds",schemaPath:"#/properties/spec/properties/humanInTheLoop/properties/timeoutSeconds/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}};
+if(vErrors === null){
+vErrors = [err445];
+}
+else {
+vErrors.push(err445);
+}
+errors++;
+}
+}
+}
+if(data221.timeoutAction !== undefined){
+if(typeof data221.timeoutAction !== "string"){
+const err446 = {instancePath:instancePath+"/spec/humanInTheLoop/timeoutAction",schemaPath:"#/properties/spec/properties/humanInTheLoop/properties/timeoutAction/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err446];
+}
+else {
+vErrors.push(err446);
+}
+errors++;
+}
+}
+if(data221.notifyVia !== undefined){
+let data227 = data221.notifyVia;
+if(Array.isArray(data227)){
+const len26 = data227.length;
+for(let i26=0; i26<len26; i26++){
+if(typeof data227[i26] !== "string"){
+const err447 = {instancePath:instancePath+"/spec/humanInTheLoop/notifyVia/" + i26,schemaPath:"#/properties/spec/properties/humanInTheLoop/properties/notifyVia/items/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err447];
+}
+else {
+vErrors.push(err447);
+}
+errors++;
+}
+}
+}
+else {
+const err448 = {instancePath:instancePath+"/spec/humanInTheLoop/notifyVia",schemaPath:"#/properties/spec/properties/humanInTheLoop/properties/notifyVia/type",keyword:"type",params:{type: "array"}};
+if(vErrors === null){
+vErrors = [err448];
+}
+else {
+vErrors.push(err448);
+}
+errors++;
+}
+}
+if(data221.webhookUrl !== undefined){
+let data229 = data221.webhookUrl;
+if(typeof data229 !== "string"){
+const err449 = {instancePath:instancePath+"/spec/humanInTheLoop/webhookUrl",schemaPath:"#/properties/spec/properties/humanInTheLoop/properties/webhookUrl/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err449];
+}
+else {
+vErrors.push(err449);
+}
+errors++;
+}
+const _errs572 = errors;
+let valid124 = true;
+const _errs573 = errors;
+if(typeof data229 === "string"){
+if(!pattern7.test(data229)){
+const err450 = {};
+if(vErrors === null){
+vErrors = [err450];
+}
+else {
+vErrors.push(err450);
+}
+errors++;
+}
+}
+var _valid22 = _errs573 === errors;
+errors = _errs572;
+if(vErrors !== null){
+if(_errs572){
+vErrors.length = _errs572;
+}
+else {
+vErrors = null;
+}
+}
+if(!_valid22){
+const _errs574 = errors;
+if(typeof data229 === "string"){
+if(!pattern22.test(data229)){
+const err451 = {instancePath:instancePath+"/spec/humanInTheLoop/webhookUrl",schemaPath:"#/properties/spec/properties/humanInTheLoop/properties/webhookUrl/else/pattern",keyword:"pattern",params:{pattern: "^https?://[^\\s/?#]+[^\\s]*$"}};
+if(vErrors === null){
+vErrors = [err451];
+}
+else {
+vErrors.push(err451);
+}
+errors++;
+}
+}
+var _valid22 = _errs574 === errors;
+valid124 = _valid22;
+}
+if(!valid124){
+const err452 = {instancePath:instancePath+"/spec/humanInTheLoop/webhookUrl",schemaPath:"#/properties/spec/properties/humanInTheLoop/properties/webhookUrl/if",keyword:"if",params:{failingKeyword: "else"}};
+if(vErrors === null){
+vErrors = [err452];
+}
+else {
+vErrors.push(err452);
+}
+errors++;
+}
+}
+}
+else {
+const err453 = {instancePath:instancePath+"/spec/humanInTheLoop",schemaPath:"#/properties/spec/properties/humanInTheLoop/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err453];
+}
+else {
+vErrors.push(err453);
+}
+errors++;
+}
+}
+}
+else {
+const err454 = {instancePath:instancePath+"/spec",schemaPath:"#/properties/spec/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err454];
+}
+else {
+vErrors.push(err454);
+}
+errors++;
+}
+}
+}
+else {
+const err455 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err455];
+}
+else {
+vErrors.push(err455);
 }
 errors++;
 }

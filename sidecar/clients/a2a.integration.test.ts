@@ -1,5 +1,4 @@
-import { randomUUID } from 'node:crypto';
-import { AGENT_CARD_PATH, Role, TaskState, type AgentCard, type Part, type Task } from '@a2a-js/sdk';
+import { AGENT_CARD_PATH, TaskState, type AgentCard, type Task } from '@a2a-js/sdk';
 import { ClientFactory, type Client } from '@a2a-js/sdk/client';
 import {
   AgentEvent,
@@ -12,6 +11,7 @@ import {
 import { agentCardHandler, jsonRpcHandler, restHandler, UserBuilder } from '@a2a-js/sdk/server/express';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import express, { type RequestHandler } from 'express';
+import { messageOf, textOf, textPart } from '../../testing/a2a-messages.ts';
 import { BREAKS, DENIAL, inEachSetting, type ServedRig, type Setting } from '../../testing/client-rig.ts';
 import { until } from '../../testing/proxy-rig.ts';
 
@@ -37,30 +37,6 @@ function cardOf(url: string, binding: Binding): AgentCard {
     signatures: [],
   };
 }
-
-const textPart = (value: string): Part => ({
-  content: { $case: 'text', value },
-  metadata: undefined,
-  filename: '',
-  mediaType: 'text/plain',
-});
-const textOf = (part: Part | undefined): string =>
-  part?.content?.$case === 'text' ? part.content.value : '';
-const messageOf = (text: string) => ({
-  tenant: '',
-  configuration: undefined,
-  metadata: undefined,
-  message: {
-    messageId: randomUUID(),
-    contextId: '',
-    taskId: '',
-    role: Role.ROLE_USER,
-    parts: [textPart(text)],
-    metadata: undefined,
-    extensions: [],
-    referenceTaskIds: [],
-  },
-});
 
 /** Artifacts that the client has heard of. */
 let heard: string[];

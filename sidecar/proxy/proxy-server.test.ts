@@ -824,7 +824,6 @@ describe('bytes that two servers could read in two ways never reach the agent', 
     ['a space before the colon', 'GET / HTTP/1.1\r\nHost : a\r\n\r\n', 400],
     ['a chunk size that is none', post('Transfer-Encoding: chunked', 'zz\r\n'), 400],
     ['headers over the limit', `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`, 431],
-    ['an h2 preface', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 400],
     ['a path that is none', 'GET a HTTP/1.1\r\nHost: a\r\n\r\n', 400],
   ])('%s', async (_title, bytes, status) => {
     let seen = 0;

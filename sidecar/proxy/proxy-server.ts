@@ -5,6 +5,7 @@ import { bind, endOf } from '../../runtime/http-listener.ts';
 import { isLingering, lingerAtEnd } from './connection-end.ts';
 import { Exchange, type ProxyContext } from './exchange.ts';
 import { frame, lineOf, MAX_HEADER_FIELDS } from './framing.ts';
+import { HTTP2_PREFACE, type Http2Refusals } from './http2-refusal.ts';
 import { ignoreUpgrade, wantsWebSocket } from './ignore-upgrade.ts';
 import { costOfHead, type LoadLimits } from './load-limits.ts';
 import { Pipeline } from './pipeline.ts';
@@ -24,6 +25,7 @@ export interface ProxyServerOptions {
   host: string;
   port: number;
   agent: UpstreamOptions;
+  http2: Http2Refusals;
 }
 
 /** Node's defaults would cut long answers and long uploads; a balancer's idle connections live for a minute. */
@@ -59,6 +61,7 @@ export async function startProxyServer(
   const pipelineOf = createPipelines(load, heads);
   takeRequests(server, pipelineOf, context);
   takeSockets(server, pipelineOf, upgrader);
+  takeErrors(server, pipelineOf, options.http2);
   return {
     port: await bind(server, options),
     close: async (graceMs) => {
@@ -126,14 +129,19 @@ function takeSockets(server: Server, pipelineOf: PipelineOf, upgrader: Upgrader)
     if (wantsWebSocket(request)) upgrader.handle(request, socket, head);
     else ignoreUpgrade(server, request, socket, head);
   });
+}
+
+/** Where Node's parser cannot go on. */
+function takeErrors(server: Server, pipelineOf: PipelineOf, http2: Http2Refusals): void {
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     const exchange = pipelineOf(socket as Socket).newest;
     // A client that ends in the middle of what it sends has left.
     const hasLeft = error.code === 'HPE_INVALID_EOF_STATE' && exchange !== undefined;
     if (isLingering(socket) && error.code !== 'ECONNRESET') return;
     if (error.code === 'ECONNRESET' || hasLeft || !socket.writable) socket.destroy();
-    else if (exchange === undefined) refuse(socket, unreadable(error.code));
-    else exchange?.breakOff(unreadable(error.code));
+    else if (exchange !== undefined) exchange?.breakOff(unreadable(error.code));
+    else if (error.code === HTTP2_PREFACE) http2.refuse(socket);
+    else refuse(socket, unreadable(error.code));
   });
 }
 

@@ -26,6 +26,7 @@ test('a hundred reports at once ask the agent once', async () => {
   expect(rig.agent.asked).toEqual({
     '/health': 1,
     '/capabilities': 1,
+    '/.well-known/agent-card.json': 1,
     '/platform/health': 1,
     '/platform/usage': 1,
   });
@@ -42,7 +43,7 @@ test('whatever hangs, each report is there within six seconds', async () => {
   rig.agent.otherwise = () => undefined;
   using arrived = countRequests(rig.sidecar.controlPort);
   const answers = askAll(2);
-  await until(() => arrived.count() === 10 && Object.keys(rig.agent.asked).length === 4, 'the probes');
+  await until(() => arrived.count() === 10 && Object.keys(rig.agent.asked).length === 5, 'the probes');
   await timers.pass(5_999);
   expect((await answers).map(({ status }) => status)).toEqual([
     503, 200, 200, 200, 200, 503, 200, 200, 200, 200,

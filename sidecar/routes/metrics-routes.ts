@@ -47,6 +47,11 @@ const COUNTERS: readonly Row[] = [
     ],
   },
   {
+    name: 'platform_sidecar_http2_refused_total',
+    help: 'Connections to the proxy port that began with HTTP/2 (gRPC, h2c with prior knowledge) and got GOAWAY HTTP_1_1_REQUIRED.',
+    read: ({ http2 }) => [{ value: http2.count }],
+  },
+  {
     name: 'platform_sidecar_events_dropped_total',
     help: 'Events without a place in memory: refused with 413 because their entry was full, or removed from older entries.',
     read: ({ audit }) => [

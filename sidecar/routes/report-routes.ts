@@ -32,11 +32,12 @@ export function reportRoutes(context: SidecarContext): Route[] {
     {
       method: 'GET',
       path: '/explore',
-      summary: 'What the agent is made of, and what is declared but not checked. null: not known.',
+      summary:
+        'What the agent is made of, what its endpoints answered, and what is declared but not checked. null: not known.',
       handlers: [
         async (_request, response) => {
-          const { manifest, health, gap } = await assessor.assess();
-          response.json(exploreOf(manifest, health, gap.source));
+          const { manifest, health, gap, facts } = await assessor.assess();
+          response.json(exploreOf(manifest, health, gap.source, facts));
         },
       ],
     },

@@ -1,0 +1,16 @@
+import type { Api } from './manifest.ts';
+import { referenceOf } from './references.ts';
+
+/** Where a client reaches the declared A2A interface, or why a card cannot name it. null: none is declared. */
+export type A2aAddress = { ok: true; url: string } | { ok: false; reason: string } | null;
+
+/** The address of `spec.api.a2a`: its path behind `spec.api.url`. */
+export function a2aAddress({ url, a2a }: Api): A2aAddress {
+  if (a2a === undefined) return null;
+  if (url === undefined) return { ok: false, reason: 'spec.api.url is missing' };
+  const { path = '' } = a2a;
+  if (referenceOf(url) !== null) return { ok: false, reason: 'spec.api.url is a reference' };
+  if (referenceOf(path) !== null) return { ok: false, reason: 'spec.api.a2a.path is a reference' };
+  if (!/^https?:/i.test(url)) return { ok: false, reason: 'spec.api.url is not an http or https URL' };
+  return { ok: true, url: path === '' ? url : url.replace(/\/+$/, '') + path };
+}

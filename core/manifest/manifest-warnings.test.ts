@@ -1,0 +1,42 @@
+import { expect, test } from '@jest/globals';
+import { aManifest } from '../../testing/facts.ts';
+import type { Api } from './manifest.ts';
+import { manifestWarnings } from './manifest-warnings.ts';
+
+test.each<[string, Api, [path: string, message: string][]]>([
+  ['no endpoint', {}, []],
+  ['a path of an endpoint', { healthEndpoint: '/livez', capabilitiesEndpoint: '/tools' }, []],
+  [
+    'paths of endpoints that are references',
+    { healthEndpoint: '$env:HEALTH', capabilitiesEndpoint: '$file:tools.txt' },
+    [
+      [
+        'spec.api.healthEndpoint',
+        'the sidecar of a pod cannot resolve "$env:HEALTH", and probes /health instead',
+      ],
+      [
+        'spec.api.capabilitiesEndpoint',
+        'the sidecar of a pod cannot resolve "$file:tools.txt", and probes /capabilities instead',
+      ],
+    ],
+  ],
+  ['an A2A interface', { url: 'https://shop.example', a2a: { protocolBinding: 'JSONRPC' } }, []],
+  [
+    'an A2A interface behind a reference',
+    { url: '$env:PUBLIC_URL', a2a: { protocolBinding: 'JSONRPC' } },
+    [['spec.api.a2a', 'the capability card offers no interface: spec.api.url is a reference']],
+  ],
+  [
+    'an A2A interface on a path that is a reference',
+    { url: 'https://shop.example', a2a: { protocolBinding: 'JSONRPC', path: '$env:A2A' } },
+    [['spec.api.a2a', 'the capability card offers no interface: spec.api.a2a.path is a reference']],
+  ],
+  [
+    'an A2A interface on a WebSocket',
+    { url: 'wss://shop.example', a2a: { protocolBinding: 'HTTP+JSON' } },
+    [['spec.api.a2a', 'the capability card offers no interface: spec.api.url is not an http or https URL']],
+  ],
+])('warnings of %s', (_what, api, expected) => {
+  const warnings = manifestWarnings(aManifest({ api }));
+  expect(warnings.map(({ path, message }) => [path, message])).toEqual(expected);
+});

@@ -1,0 +1,46 @@
+import { DEFAULT_PATHS } from '../core/facts/facts.ts';
+import type { Manifest } from '../core/manifest/manifest.ts';
+import { resolveReference, type ReferenceSources } from './references.ts';
+
+/** Where one endpoint of the agent is probed. */
+export interface EndpointPath {
+  /** With its query. */
+  path: string;
+  /** Why the declared path is not probed, and the default one is. */
+  unresolved?: string;
+}
+
+/** The paths of the endpoints that a manifest may declare. */
+export interface EndpointPaths {
+  health: EndpointPath;
+  capabilities: EndpointPath;
+}
+
+const PATH = /^\/\S*$/;
+
+/** The declared paths, else the default ones; also where a declared one is a reference that cannot be resolved here. */
+export async function endpointPaths(
+  { spec: { api } }: Manifest,
+  sources: ReferenceSources,
+): Promise<EndpointPaths> {
+  const [health, capabilities] = await Promise.all([
+    pathOf(api?.healthEndpoint, DEFAULT_PATHS.health, sources),
+    pathOf(api?.capabilitiesEndpoint, DEFAULT_PATHS.capabilities, sources),
+  ]);
+  return { health, capabilities };
+}
+
+async function pathOf(
+  declared: string | undefined,
+  fallback: string,
+  sources: ReferenceSources,
+): Promise<EndpointPath> {
+  if (declared === undefined) return { path: fallback };
+  const resolved = await resolveReference(declared, sources);
+  if (!resolved.ok) return { path: fallback, unresolved: resolved.reason };
+  // Files end with a line feed that is not part of the path.
+  const path = resolved.value.trimEnd();
+  return PATH.test(path)
+    ? { path }
+    : { path: fallback, unresolved: 'its value is not a path that begins with /' };
+}
