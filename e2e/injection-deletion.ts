@@ -231,7 +231,8 @@ export async function startDeletions(inCluster: Cluster): Promise<void> {
       replicas: 2,
       container: {
         args: ['-e', ENDS_AT_ONCE(0)],
-        lifecycle: { preStop: { sleep: { seconds: LINGER_SECONDS + 2 } } },
+        // A busy kubelet runs the hook of the sidecar, which sends clients away, some seconds after this one.
+        lifecycle: { preStop: { sleep: { seconds: LINGER_SECONDS + 10 } } },
       },
     }),
   ]);
