@@ -1,5 +1,7 @@
 import { applyEvents } from '../../core/behavior/apply-events.ts';
 import type { AuditEntry, EventBatch, OutcomeCounts } from '../../core/behavior/audit-entry.ts';
+import { hasBehavior } from '../../core/behavior/parse-behavior-headers.ts';
+import { sightingsIn } from '../../core/evidence/sightings.ts';
 import {
   addToDay,
   emptyDay,
@@ -17,6 +19,7 @@ import { EventMemory } from './event-memory.ts';
 import { Journal } from './journal.ts';
 import { Recording } from './recording.ts';
 import { AuditRing } from './ring.ts';
+import { SeenTimes } from './seen-times.ts';
 
 export interface Arrival {
   requestId: string;
@@ -48,6 +51,8 @@ export class AuditLog {
   readonly ring: AuditRing;
   readonly journal: Journal;
   readonly eventMemory: EventMemory;
+  /** What requests showed, and when. */
+  readonly seen: SeenTimes;
   /** Since the start of the process. */
   readonly outcomes: OutcomeCounts = { allow: 0, deny: 0, failOpen: 0, notEvaluated: 0 };
   readonly #options: AuditLogOptions;
@@ -56,6 +61,7 @@ export class AuditLog {
   readonly #unread = new UnreadCalls<AuditEntry>();
   #tokens = { prompt: 0, completion: 0 };
   #withoutUsage = 0;
+  #withoutBehavior = 0;
   #day: DayTotals;
   #window: UsageWindow;
 
@@ -64,6 +70,7 @@ export class AuditLog {
     this.ring = new AuditRing(options.capacity);
     this.journal = new Journal(Math.max(MIN_JOURNAL, options.capacity));
     this.eventMemory = new EventMemory(options.maxEventBytes);
+    this.seen = new SeenTimes(() => options.clock.now());
     const now = options.clock.now();
     this.#day = emptyDay(now);
     this.#window = emptyWindow(now.toISOString());
@@ -104,6 +111,9 @@ export class AuditLog {
     Object.assign(entry, next);
     if (batch.agentName !== undefined) entry.agentName = batch.agentName;
     if (batch.events.length > 0) this.eventMemory.count(entry);
+    if (hasBehavior(entry)) this.#withoutBehavior = 0;
+    // The completion of a request in flight notes the entry whole.
+    if (entry.outcome !== undefined) this.seen.note(sightingsIn(entry));
     this.#count(late);
     return entry;
   }
@@ -121,6 +131,14 @@ export class AuditLog {
   /** Models' answers that completed without anybody knowing their tokens, since the start of the process. */
   get answersWithoutUsage(): number {
     return this.#withoutUsage;
+  }
+
+  /**
+   * Requests in a row, up to the newest one, that could have behavior and reported none. A GET, HEAD or OPTIONS may be for a
+   * page or a health endpoint, and does not count.
+   */
+  get requestsWithoutBehavior(): number {
+    return this.#withoutBehavior;
   }
 
   totalsToday(price: TokenPrice | undefined): UsageTotals {
@@ -157,6 +175,9 @@ export class AuditLog {
     if (entry.outcome !== undefined) this.outcomes[entry.outcome] += 1;
     this.#withoutUsage += callsWithoutUsageOf(entry);
     this.#count(callsOf(entry));
+    if (hasBehavior(entry)) this.#withoutBehavior = 0;
+    else if (couldHaveBehavior(entry)) this.#withoutBehavior += 1;
+    this.seen.note(sightingsIn(entry));
     this.journal.completed(entry);
     this.ring.complete(entry, this.journal.completions);
   };
@@ -170,4 +191,10 @@ export class AuditLog {
       this.#tokens.completion += call.completionTokens;
     }
   }
+}
+
+const WITHOUT_BEHAVIOR: readonly string[] = ['GET', 'HEAD', 'OPTIONS'];
+
+function couldHaveBehavior({ method, upstreamStatusCode = 0 }: AuditEntry): boolean {
+  return !WITHOUT_BEHAVIOR.includes(method) && upstreamStatusCode >= 200 && upstreamStatusCode < 300;
 }
