@@ -8,6 +8,17 @@ export const EVIDENCE_TIERS: readonly EvidenceTier[] = ['probed', 'observed', 'p
 export type ItemKind =
   'model' | 'tool' | 'guardrail' | 'service' | 'memory' | 'mcp' | 'budget' | 'evaluation';
 
+export const ITEM_KINDS: readonly ItemKind[] = [
+  'model',
+  'tool',
+  'guardrail',
+  'service',
+  'memory',
+  'mcp',
+  'budget',
+  'evaluation',
+];
+
 /** One declared item and the best evidence of it. */
 export interface EvidenceItem {
   kind: ItemKind;
