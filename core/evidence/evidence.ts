@@ -47,6 +47,14 @@ export interface EvidenceReport {
   items: EvidenceItem[];
 }
 
+/** The item in a message: `guardrail input.pii-detector`. */
+export function itemText({ kind, name }: Pick<EvidenceItem, 'kind' | 'name'>): string {
+  return `${kind} ${name}`;
+}
+
+/** The least evidence that counts as compliant where nothing else is set, in percent of the declared items. */
+export const DEFAULT_COMPLIANT_EVIDENCE = 50;
+
 /** What share of the declared items was shown, in whole percent, rounded down; 0..100. */
 export function evidencePercent({ shown, declared }: Pick<EvidenceReport, 'shown' | 'declared'>): number {
   return declared <= 0 ? 0 : Math.min(100, Math.max(0, Math.floor((100 * shown) / declared)));
