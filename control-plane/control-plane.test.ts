@@ -504,9 +504,37 @@ describe('a heartbeat', () => {
         grade: 'B',
         score: 77,
         tokens: 0,
+        evidence: null,
+        proved: null,
+        compliant: {
+          status: 'Unknown',
+          reason: 'EvidenceUnknown',
+          message: expect.stringMatching(/^an instance sends no evidence: /),
+        },
         lastSeen: '2026-03-01T10:00:00.000Z',
       },
     ]);
+  });
+
+  test('with evidence and audit is shown with both, and with the verdict on them', async () => {
+    const { apiKey } = await registered();
+    const item = { kind: 'tool', name: 'search', tier: 'none' } as const;
+    const evidence = { shown: 1.5, declared: 4, reported: 1, items: [item] };
+    const audit = { declared: 70, proved: 30, failed: ['MODEL-01'], suppressions: [] };
+    await push(apiKey, aHeartbeat({ evidence, audit }));
+    expect((await admin('GET', '/agents')).body).toMatchObject([
+      {
+        evidence: { percent: 37, shown: 1.5, declared: 4 },
+        proved: 30,
+        compliant: {
+          status: 'Unknown',
+          reason: 'NotShown',
+          message:
+            'less than 50 % of what the manifest declares was shown in the last 24 hours; never shown: tool search and 1 more',
+        },
+      },
+    ]);
+    expect((await admin('GET', '/agents/shop/gap')).body).toMatchObject({ score: 100, evidence, audit });
   });
 
   test('of an invented instance is answered 429 after 60 of them, and known instances go on', async () => {
@@ -741,7 +769,8 @@ describe('reports', () => {
     const bad = aHeartbeat({ instance: 'i-2', ...UNHEALTHY });
     await push(apiKey, bad);
     const seen = { receivedAt: '2026-03-01T10:00:01.000Z', instance: 'i-2' };
-    expect((await admin('GET', '/agents/shop/gap')).body).toEqual({ ...bad.gap, ...seen });
+    const { evidence, audit } = bad;
+    expect((await admin('GET', '/agents/shop/gap')).body).toEqual({ ...bad.gap, evidence, audit, ...seen });
     expect((await admin('GET', '/agents/shop/health')).body).toEqual({ ...bad.health, ...seen });
     expect((await admin('GET', '/agents/shop/usage')).body).toEqual(
       problem(404, 'Not Found', 'the last heartbeat of i-2 has no usage window'),

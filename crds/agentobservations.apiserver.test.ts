@@ -120,6 +120,16 @@ const unlisted = (_: unknown, index: number) => ({
       'must have at most 950 items',
     ],
     ['101 checks', { checks: Array.from({ length: 101 }, check) }, 'must have at most 100 items'],
+    [
+      '101 items of evidence',
+      { evidence: { ...evidence(), items: Array.from({ length: 101 }, item) } },
+      'must have at most 100 items',
+    ],
+    [
+      'an item of a tier that there is not',
+      { evidence: { ...evidence(), items: [{ ...item(), tier: 'felt' }] } },
+      'Unsupported value: "felt"',
+    ],
     ['a score over 100', { score: 101 }, 'less than or equal to 100'],
     ['a phase of its own', { phase: 'Fine' }, 'Unsupported value: "Fine"'],
     [
@@ -149,6 +159,11 @@ const unlisted = (_: unknown, index: number) => ({
       policyMode: 'off',
       source: 'agent-sdk',
       instanceCount: 50,
+      evidence: {
+        ...{ percent: 61, shown: 5.5, declared: 9, reported: 7 },
+        items: Array.from({ length: 100 }, item),
+      },
+      audit: { declared: 74, proved: 31, failed: ['MODEL-01'], suppressions: [suppression()] },
       issues: Array.from({ length: 50 }, issue),
       instances: Array.from({ length: 50 }, instance),
       unlisted: Array.from({ length: 950 }, unlisted),
@@ -179,6 +194,8 @@ const unlisted = (_: unknown, index: number) => ({
       ['Violations', 2, 1],
       ['Mode', 'off', 1],
       ['Source', 'agent-sdk', 1],
+      ['Evidence', 61, 1],
+      ['Proved', 31, 1],
       ['Instances', 50, 1],
       ['Unlisted', 950, 1],
     ]);
@@ -231,6 +248,18 @@ function issue() {
   return { severity: 'low', property: 'p', description: 'd', recommendation: 'r' };
 }
 
+function evidence() {
+  return { percent: 0, shown: 0, declared: 1, reported: 0 };
+}
+
+function item() {
+  return { kind: 'tool', name: 't', tier: 'none' };
+}
+
+function suppression() {
+  return { rule: 'SEC-LLM-10', reason: 'a vault', state: 'active' };
+}
+
 function drift(change: object = {}) {
   return { reason: 'sidecar-missing', pods: 1, example: 'pod-1', ...change };
 }
@@ -255,5 +284,7 @@ function instance(_: unknown, index: number) {
     violations: 0,
     criticalIssues: 0,
     deniedInWindow: 0,
+    evidence: { shown: 5.5, declared: 9, reported: 7, notShown: ['tool t'] },
+    audit: { declared: 74, proved: 31 },
   };
 }

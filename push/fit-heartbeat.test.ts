@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import type { EvidenceItem } from '../core/evidence/evidence.ts';
 import type { Issue } from '../core/gap/gap.ts';
 import type { Check } from '../core/health/health.ts';
 import { aHeartbeat } from '../testing/heartbeat.ts';
@@ -52,6 +53,23 @@ describe('a heartbeat on the wire', () => {
     expect(heartbeat.health.checks.at(-1)?.status).toBe('fail');
     expect({ ...heartbeat.gap, issues: [] }).toEqual({ ...given.gap, issues: [] });
     expect({ ...heartbeat.health, checks: [] }).toEqual({ ...given.health, checks: [] });
+  });
+
+  test('keeps what was not shown, and the sums of the evidence', () => {
+    const items = numbers(2_000).map((n) => ({
+      ...{ kind: 'tool', name: `tool-${n}`, shownBy: 'x' },
+      tier: n === 1_999 ? 'none' : 'reported',
+    })) as EvidenceItem[];
+    const suppressions = numbers(2_000).map((n) => ({
+      ...{ rule: `R-${n}`, reason: 'x'.repeat(400), state: 'active' as const },
+    }));
+    const evidence = { shown: 999.5, declared: 2_000, reported: 1_999, items };
+    const audit = { declared: 90, proved: 10, failed: ['R-1'], suppressions };
+    const { heartbeat, body } = fitHeartbeat(aHeartbeat({ evidence, audit }));
+    expect(Buffer.byteLength(body)).toBeLessThanOrEqual(MAX_HEARTBEAT_BYTES);
+    expect(heartbeat.evidence?.items.at(-1)).toEqual(items.at(-1));
+    expect({ ...heartbeat.evidence, items: [] }).toEqual({ ...evidence, items: [] });
+    expect({ ...heartbeat.audit, suppressions: [] }).toEqual({ ...audit, suppressions: [] });
   });
 
   test('folds models into one row, so that their sums stay true', () => {

@@ -1,3 +1,4 @@
+import type { EvidenceTier } from '../core/evidence/evidence.ts';
 import type { Severity } from '../core/gap/gap.ts';
 import type { Check } from '../core/health/health.ts';
 import type { Heartbeat } from '../core/heartbeat/heartbeat.ts';
@@ -60,6 +61,17 @@ function withShortTexts(heartbeat: Heartbeat): Heartbeat {
         ...(issue.message === undefined ? {} : { message: short(issue.message) }),
       })),
     },
+    evidence: heartbeat.evidence && {
+      ...heartbeat.evidence,
+      items: heartbeat.evidence.items.map((item) => ({
+        ...item,
+        ...(item.contradictedBy === undefined ? {} : { contradictedBy: short(item.contradictedBy) }),
+      })),
+    },
+    audit: heartbeat.audit && {
+      ...heartbeat.audit,
+      suppressions: heartbeat.audit.suppressions.map((each) => ({ ...each, reason: short(each.reason) })),
+    },
     usage: heartbeat.usage && {
       ...heartbeat.usage,
       models: heartbeat.usage.models.map((model) => ({ ...model, modelId: short(model.modelId) })),
@@ -82,8 +94,22 @@ interface Trim {
 
 /** null when no list has anything left to lose. */
 function withoutHalf(heartbeat: Heartbeat): Heartbeat | null {
-  const { gap, health, usage, proof } = heartbeat;
+  const { gap, health, usage, proof, evidence, audit } = heartbeat;
   const trims: Trim[] = [
+    {
+      size: sizeOf(evidence?.items ?? []),
+      apply: () => ({
+        ...heartbeat,
+        evidence: evidence && { ...evidence, items: worstHalf(evidence.items, itemRank) },
+      }),
+    },
+    {
+      size: sizeOf(audit?.suppressions ?? []),
+      apply: () => ({
+        ...heartbeat,
+        audit: audit && { ...audit, suppressions: worstHalf(audit.suppressions, () => 0) },
+      }),
+    },
     {
       size: sizeOf(gap.issues),
       apply: () => ({ ...heartbeat, gap: { ...gap, issues: worstHalf(gap.issues, issueRank) } }),
@@ -115,6 +141,15 @@ function sizeOf(list: readonly unknown[]): number {
 }
 
 const issueRank = (issue: { severity: Severity }): number => RANK[issue.severity];
+/** What was not shown tells most. */
+const TIER_RANK: Readonly<Record<EvidenceTier, number>> = {
+  none: 0,
+  reported: 1,
+  proved: 2,
+  observed: 2,
+  probed: 2,
+};
+const itemRank = (item: { tier: EvidenceTier }): number => TIER_RANK[item.tier];
 const checkRank = (check: Check): number => ({ fail: 0, skip: 1, pass: 2 })[check.status];
 
 /** The half with the lowest ranks, in the order in which it stood. */

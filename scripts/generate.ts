@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { manifestReferencePage } from './generate-manifest-page.ts';
 import { annotationsReferencePage } from './generate-annotations-page.ts';
 import { publishedSchema, validatorModule } from './generate-manifest-validator.ts';
+import { evidenceReferencePage } from './generate-evidence-page.ts';
 import { complianceReferencePage } from './generate-compliance-page.ts';
 import { rulesReferencePage } from './generate-rules-page.ts';
 import { chartDefaults, chartPage } from './generate-chart-files.ts';
@@ -24,6 +25,7 @@ const GENERATED: Generated[] = [
   { file: 'docs/reference/agentobservation.md', content: observationReferencePage },
   { file: 'docs/reference/rules.md', content: rulesReferencePage },
   { file: 'docs/reference/compliance.md', content: complianceReferencePage },
+  { file: 'docs/reference/evidence.md', content: evidenceReferencePage },
   // Helm reads no file outside its chart.
   { file: 'helm/agent-compliance/files/agentobservations.yaml', content: chartResourceDefinition },
   { file: 'helm/agent-compliance/files/defaults.yaml', content: chartDefaults },

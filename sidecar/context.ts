@@ -87,7 +87,7 @@ export async function createContext({ config, env, logger, clock }: ContextInput
     manifest,
     proofs,
     proofWrites: config.PROOF_WRITES,
-    ring: audit.ring,
+    audit,
     clock,
     logger,
     signal: stopping.signal,

@@ -97,7 +97,11 @@ const ENDPOINTS: readonly Row[] = [
     null,
     200,
     JSON_TYPE,
-    { score: 95, grade: 'A', source: 'manifest-static', issues: [{ ...issue, property: 'evaluated' }] },
+    {
+      ...{ score: 95, grade: 'A', source: 'manifest-static', issues: [{ ...issue, property: 'evaluated' }] },
+      // Beyond the contract.
+      evidence: expect.any(Object),
+    },
   ],
   [
     'alignment report of declared versus observed (shape B)',

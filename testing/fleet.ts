@@ -126,6 +126,7 @@ export const reportedInstance = (
   violations: 0,
   criticalIssues: 0,
   agentReachable: true,
+  evidence: { shown: 1, declared: 1, reported: 0, notShown: [] },
   deniedInWindow: 0,
   ...change,
 });

@@ -18,6 +18,8 @@ export function aHeartbeat(overrides: Partial<Heartbeat> = {}): Heartbeat {
     },
     gap: { score: 100, grade: 'A', source: 'agent-sdk', issues: [] },
     scoreWithoutLocalProofs: null,
+    evidence: { shown: 1, declared: 1, reported: 0, items: [] },
+    audit: { declared: 100, proved: 100, failed: [], suppressions: [] },
     proof: [],
     proofRevision: 0,
     usage: null,

@@ -155,6 +155,12 @@ async function settle(control: SidecarRig['control'], underWay: number): Promise
   }
 }
 
+/** A gap report without the times of its evidence, in which reports of two sidecars differ. */
+export function withoutTimes(report: unknown): unknown {
+  const text = JSON.stringify(report, (key, value: unknown) => (key === 'lastSeen' ? undefined : value));
+  return JSON.parse(text) as unknown;
+}
+
 /** A manifest from parts of its spec; YAML reads JSON too. */
 export function manifestText(spec: object = {}, metadata: object = {}): string {
   return JSON.stringify({

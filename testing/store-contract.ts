@@ -7,6 +7,7 @@ import type {
   Registration,
   Store,
 } from '../control-plane/stores/store.ts';
+import type { EvidenceReport } from '../core/evidence/evidence.ts';
 import type { Heartbeat } from '../core/heartbeat/heartbeat.ts';
 import { mergeHeartbeat } from '../core/observation/merge-heartbeat.ts';
 import type { ObservationStatus } from '../core/observation/observation.ts';
@@ -468,6 +469,27 @@ export function storeContract(name: string, open: () => Promise<StoreHarness>): 
           health: { status: 'healthy' },
         });
         expect(await report(agent, 'i-3', 3)).toBeNull();
+      });
+
+      test('have evidence and audit where the heartbeat had them', async () => {
+        const agent = await aRemoteAgent();
+        const evidence: EvidenceReport = {
+          ...{ shown: 0.5, declared: 2, reported: 1 },
+          items: [
+            { kind: 'tool', name: 'a', tier: 'reported', shownBy: 'x', lastSeen: at(0).toISOString() },
+            { kind: 'tool', name: 'b', tier: 'none' },
+          ],
+        };
+        const audit = { declared: 70, proved: 30, failed: ['MODEL-01'], suppressions: [] };
+        await harness.store.heartbeat(anArrival(agent, { heartbeat: aHeartbeat({ evidence, audit }) }));
+        expect(await report(agent, null, 1)).toMatchObject({ evidence, audit });
+        const older = aHeartbeat({ ...unhealthy(1, 60), evidence: null, audit: null });
+        await harness.store.heartbeat(anArrival(agent, { instance: 'i-2', at: at(2), heartbeat: older }));
+        expect(await report(agent, null, 3)).toMatchObject({ evidence: null, audit: null });
+        expect(await report(agent, 'i-1', 3)).toMatchObject({
+          evidence: { shown: 0.5, declared: 2, reported: 1 },
+          audit: { declared: 70, proved: 30 },
+        });
       });
 
       test('of an agent that nobody knows are none', async () => {

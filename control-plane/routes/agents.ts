@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express';
 import type { Grade } from '../../core/gap/gap.ts';
-import type { Phase } from '../../core/observation/observation.ts';
+import type { ObservationStatus, Phase } from '../../core/observation/observation.ts';
 import type { Route } from '../../runtime/http-app.ts';
 import { Problem } from '../../runtime/problem.ts';
 import type { ControlPlaneContext } from '../context.ts';
@@ -31,7 +31,7 @@ export function agentRoutes(context: ControlPlaneContext): Route[] {
     {
       method: 'GET',
       path: '/api/v1/agents',
-      summary: `\`[{agentId, agentName, namespace, runtime, phase, grade, score, tokens, lastSeen}]\` by namespace and name; what nobody has reported is null. \`?limit=\` (1..${MAX_LIMIT}, default ${DEFAULT_LIMIT}), \`?continue=\`, \`?phase=\`, \`?grade=\`, \`?namespace=\`, \`?mirrored=false\` (without agents of another control plane); \`X-Total-Count\`, and \`Link: <…>; rel="next"\` while there is more.`,
+      summary: `\`[{agentId, agentName, namespace, runtime, phase, grade, score, tokens, evidence, proved, compliant, lastSeen}]\` by namespace and name; what nobody has reported is null. \`evidence {percent, shown, declared}\` and the proved score \`proved\` are those of the worst instance, \`compliant {status, reason, message}\` is the condition of the AgentObservation. \`?limit=\` (1..${MAX_LIMIT}, default ${DEFAULT_LIMIT}), \`?continue=\`, \`?phase=\`, \`?grade=\`, \`?namespace=\`, \`?mirrored=false\` (without agents of another control plane); \`X-Total-Count\`, and \`Link: <…>; rel="next"\` while there is more.`,
       handlers: [requireAdmin, listAgents],
     },
     {
@@ -91,8 +91,22 @@ function listItemOf(agent: AgentRecord): Record<string, unknown> {
     grade: status.grade ?? null,
     score: status.score ?? null,
     tokens: status.tokens ?? null,
+    evidence: evidenceOf(status),
+    proved: status.audit?.proved ?? null,
+    compliant: compliantOf(status),
     lastSeen: seen.at(-1) ?? status.lastChecked ?? null,
   };
+}
+
+function evidenceOf({ evidence }: ObservationStatus): object | null {
+  if (evidence === undefined) return null;
+  const { percent, shown, declared } = evidence;
+  return { percent, shown, declared };
+}
+
+function compliantOf({ conditions = [] }: ObservationStatus): object | null {
+  const found = conditions.find(({ type }) => type === 'Compliant');
+  return found === undefined ? null : { status: found.status, reason: found.reason, message: found.message };
 }
 
 /** The place to go on, opaque to clients. */

@@ -21,7 +21,11 @@ export function reportRoutes(context: ControlPlaneContext): Route[] {
     handlers: [requireAdmin, (request: Request, response: Response) => answer(request, response, view)],
   });
   return [
-    serve('gap', (report) => report.gap, 'The last gap report, with `receivedAt` and `instance`.'),
+    serve(
+      'gap',
+      ({ gap, evidence, audit }) => ({ ...gap, evidence, audit }),
+      'The last gap report, with `evidence {shown, declared, reported, items[]}` and `audit {declared, proved, failed[], suppressions[]}` (null where the sender has none), `receivedAt` and `instance`.',
+    ),
     serve('health', (report) => report.health, 'The last health report, with `receivedAt` and `instance`.'),
     serve(
       'usage',

@@ -1,4 +1,6 @@
 import type { Runtime } from '../../core/observation/runtimes.ts';
+import type { AuditSummary } from '../../core/audit/summary.ts';
+import type { EvidenceReport } from '../../core/evidence/evidence.ts';
 import type { GapReport, Grade } from '../../core/gap/gap.ts';
 import type { HealthReport } from '../../core/health/health.ts';
 import type { Heartbeat } from '../../core/heartbeat/heartbeat.ts';
@@ -75,6 +77,10 @@ export interface InstanceReport {
     issuesTotal?: number;
   };
   health: Nullable<HealthReport, 'status' | 'summary' | 'checks'>;
+  /** null also where the heartbeat had none. */
+  evidence: Nullable<EvidenceReport, 'items'> | null;
+  /** null also where the heartbeat had none. */
+  audit: Nullable<AuditSummary, 'failed' | 'suppressions'> | null;
   /** null also where the heartbeat had no usage window. */
   usage: UsageWindow | null;
 }

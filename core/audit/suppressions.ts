@@ -15,6 +15,14 @@ export type SuppressionState =
   /** There is no such rule. */
   | 'unknown';
 
+export const SUPPRESSION_STATES: readonly SuppressionState[] = [
+  'active',
+  'expired',
+  'unreadable',
+  'outside',
+  'unknown',
+];
+
 export interface JudgedSuppression extends Suppression {
   state: SuppressionState;
 }

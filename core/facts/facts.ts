@@ -60,6 +60,8 @@ export interface BehaviorFacts {
   sampled: number;
   /** Guardrail type to the number of sampled entries in which it was invoked. */
   guardrailsInvoked: ReadonlyMap<string, number>;
+  /** Requests in a row, up to the newest one, that could have behavioral data and carried none; absent: not counted. */
+  requestsWithout?: number;
 }
 
 /** What the policy engine said when the report asked it. */

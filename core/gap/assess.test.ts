@@ -284,6 +284,16 @@ describe('observed guardrails', () => {
     expect(gapOf(PII, seen(sampled, times))).toBe(expected);
   });
 
+  test.each<[number, Partial<ManifestSpec>, string]>([
+    [99, PII, '100 A'],
+    [100, PII, '95 A, low guardrails.unreported'],
+    [100_000, PII, '95 A, low guardrails.unreported'],
+    [100, {}, '90 A, medium auditable'],
+  ])('none in %i requests', (requestsWithout, spec, expected) => {
+    const behavior = { sampled: 0, guardrailsInvoked: new Map<string, number>(), requestsWithout };
+    expect(gapOf(spec, { behavior })).toBe(expected);
+  });
+
   test('the same type on both sides is two properties, twice on one side it is one', () => {
     const twice = {
       guardrails: {

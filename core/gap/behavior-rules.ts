@@ -7,6 +7,9 @@ import type { Severity } from './gap.ts';
 /** The policy rules by their denial reason; another engine may have reasons of its own, which are low. */
 const DENIALS: ReadonlyMap<string, RuleFacts> = new Map(POLICY_RULES.map((rule) => [rule.reason, rule]));
 
+/** Requests in a row after which it is an issue that none carried behavioral data. */
+const UNREPORTED_REQUESTS = 100;
+
 /** In words what `find` does with them, by severity. */
 function denialWords(): GapRule['when'] {
   const reasonsOf = (severity: Severity): string =>
@@ -29,6 +32,13 @@ export const BEHAVIOR_RULES: readonly GapRule[] = [
       low: 'in under 100 %',
     },
     find: (input) => [...findGuardrails(input, 'input'), ...findGuardrails(input, 'output')],
+  },
+  {
+    property: 'guardrails.unreported',
+    when: {
+      low: `guardrails are declared, and the last ${UNREPORTED_REQUESTS} requests other than GET, HEAD and OPTIONS with a 2xx response, or more, carried no behavioral data`,
+    },
+    find: findUnreported,
   },
   { property: 'policy.<reason>', when: denialWords(), find: findDenials },
   {
@@ -77,6 +87,25 @@ function findGuardrails({ manifest, facts }: RuleInput, where: 'input' | 'output
       },
     ];
   });
+}
+
+function findUnreported({ manifest, facts }: RuleInput): Finding[] {
+  const { input = [], output = [] } = manifest.spec.guardrails ?? {};
+  const { requestsWithout = 0 } = facts.behavior;
+  if (input.length + output.length === 0 || requestsWithout < UNREPORTED_REQUESTS) return [];
+  return [
+    {
+      severity: 'low',
+      property: 'guardrails.unreported',
+      description: `Guardrails are declared, and the last ${UNREPORTED_REQUESTS} requests or more carried no behavioral data: nothing shows that a guardrail runs.`,
+      recommendation:
+        'Report the guardrails that run in X-Platform-Guardrails-Invoked, or by events (POST /events).',
+      field: 'spec.guardrails',
+      declared: [...input, ...output].map(({ type }) => type).join(', '),
+      observed: null,
+      evidenceLevel: 'behavioral',
+    },
+  ];
 }
 
 /** How much an incompletely observed guardrail counts; null: it was always observed. */

@@ -25,6 +25,10 @@ const reported = (...checks: [id: string, status: CheckStatus][]): Case => [
     },
   },
 ];
+const without = (requestsWithout: number): Case => [
+  SPEC,
+  { behavior: { sampled: 0, guardrailsInvoked: new Map(), requestsWithout } },
+];
 const seen = (times: number): Case => [
   SPEC,
   { behavior: { sampled: 100, guardrailsInvoked: new Map([['pii-detector', times]]) } },
@@ -52,6 +56,7 @@ const FIRING: Readonly<Record<string, Case[]>> = {
   'memory:<role>': [reported(['memory:backend', 'skip']), reported()],
   'mcp:<name>': [reported(['mcp:files', 'skip']), reported()],
   'guardrails.<where>.<type>': [seen(49), seen(79), seen(99), seen(100)],
+  'guardrails.unreported': [without(99), without(100)],
   'policy.<reason>': [
     denied('monthly_cost_limit_exceeded'),
     denied('daily_token_limit_exceeded'),

@@ -1,4 +1,6 @@
 import type { OutcomeCounts } from '../behavior/audit-entry.ts';
+import type { AuditSummary } from '../audit/summary.ts';
+import type { EvidenceReport } from '../evidence/evidence.ts';
 import type { PolicyFacts } from '../facts/facts.ts';
 import type { GapReport } from '../gap/gap.ts';
 import type { HealthReport } from '../health/health.ts';
@@ -20,6 +22,8 @@ export interface HeartbeatInput {
   health: HealthReport;
   gap: GapReport;
   scoreWithoutLocalProofs?: number | null;
+  evidence?: EvidenceReport | null;
+  audit?: AuditSummary | null;
   proofs?: readonly ProofRecord[];
   /** The control plane's revision that was last taken over; 0 before the first, and for who keeps no proofs. */
   proofRevision?: number;
@@ -44,6 +48,8 @@ export function composeHeartbeat(input: HeartbeatInput): Heartbeat {
     health: input.health,
     gap: input.gap,
     scoreWithoutLocalProofs: input.scoreWithoutLocalProofs ?? null,
+    evidence: input.evidence ?? null,
+    audit: input.audit ?? null,
     proof: (input.proofs ?? []).map(({ expired: _, ...record }) => record),
     proofRevision: input.proofRevision ?? 0,
     usage: input.usage ?? null,

@@ -41,6 +41,42 @@ const FULL: HeartbeatInput = {
     totalTokens: 3,
     totalCalls: 1,
   },
+  evidence: {
+    shown: 1.5,
+    declared: 3,
+    reported: 1,
+    shownWithoutLocalProofs: 0.5,
+    items: [
+      {
+        kind: 'evaluation',
+        name: 'datasets',
+        tier: 'proved',
+        shownBy: 'local proof of EVAL-01',
+        lastSeen: '2026-02-01T00:00:00.000Z',
+      },
+      {
+        kind: 'tool',
+        name: 'search',
+        tier: 'reported',
+        shownBy: 'x',
+        lastSeen: '2026-03-01T11:59:30.000Z',
+      },
+      {
+        kind: 'service',
+        name: 'db',
+        tier: 'none',
+        contradictedBy: 'probe of the sidecar: connection refused',
+      },
+    ],
+  },
+  audit: {
+    declared: 70,
+    proved: 30,
+    failed: ['MODEL-01'],
+    suppressions: [
+      { rule: 'SEC-LLM-10', reason: 'a vault', approvedBy: 'team', expires: '2026-12-31', state: 'active' },
+    ],
+  },
   totals: { tokensToday: 3, costTodayUsd: 0.5 },
   outcomes: { allow: 1, deny: 2, failOpen: 3, notEvaluated: 4 },
   policyMode: 'enforce',
@@ -101,6 +137,8 @@ describe('a heartbeat that is read', () => {
       },
       gap: { score: 100, grade: 'A', source: 'manifest-static', issues: [] },
       scoreWithoutLocalProofs: null,
+      evidence: null,
+      audit: null,
       proof: [],
       proofRevision: 0,
       usage: null,
@@ -171,6 +209,43 @@ describe('a heartbeat that is read', () => {
   });
 });
 
+describe('evidence and audit of a heartbeat', () => {
+  const item = { kind: 'tool', name: 'x'.repeat(9000), tier: 'none' };
+  const sums = { shown: 0, declared: 5000, reported: 0 };
+  const audit = { declared: 1, proved: 0, failed: [], suppressions: [] };
+  const suppression = { rule: 'R', reason: 'x'.repeat(9000), state: 'active' };
+
+  test('are bounded', () => {
+    const heartbeat = read({
+      ...MINIMAL,
+      evidence: { ...sums, items: Array(5000).fill(item) },
+      audit: { ...audit, failed: Array(500).fill('R'), suppressions: Array(500).fill(suppression) },
+    });
+    expect(heartbeat.evidence?.items).toHaveLength(1000);
+    expect(heartbeat.evidence?.items[0]?.name).toHaveLength(500);
+    expect(heartbeat.audit?.failed).toHaveLength(100);
+    expect(heartbeat.audit?.suppressions).toHaveLength(100);
+    expect(heartbeat.audit?.suppressions[0]?.reason).toHaveLength(500);
+  });
+
+  test('are without what only a newer sender knows', () => {
+    const heartbeat = read({
+      ...MINIMAL,
+      evidence: {
+        ...sums,
+        items: [
+          { ...item, kind: 'dream' },
+          { ...item, tier: 'felt' },
+          { ...item, name: 'kept' },
+        ],
+      },
+      audit: { ...audit, suppressions: [{ ...suppression, state: 'maybe' }, suppression] },
+    });
+    expect(heartbeat.evidence?.items.map(({ name }) => name)).toEqual(['kept']);
+    expect(heartbeat.audit?.suppressions).toHaveLength(1);
+  });
+});
+
 describe('a heartbeat that is refused', () => {
   test.each<[string, unknown, string[]]>([
     ['nothing', undefined, [': must be an object']],
@@ -188,6 +263,8 @@ describe('a heartbeat that is refused', () => {
         source: 'guess',
         health: { status: 'fine', checks: [{ id: 'env:A', status: 'ok' }], summary: { passed: 1 } },
         gap: { score: 101, issues: [{ severity: 'bad', property: '' }] },
+        evidence: { shown: -1, items: [{ kind: 'tool', tier: 'none', lastSeen: 'now' }] },
+        audit: { declared: 101, proved: '1', failed: 'all', suppressions: [{ rule: 'X' }] },
         proof: [{ ruleId: 'EVAL-01' }],
         proofRevision: 1.5,
         usage: { models: 3 },
@@ -214,6 +291,16 @@ describe('a heartbeat that is refused', () => {
         'gap.issues[0].severity: must be one of critical, high, medium, low',
         'gap.issues[0].property: must not be empty',
         'gap.issues[0].description: must be a string',
+        'evidence.shown: must be a number from 0 to 1000000',
+        'evidence.declared: must be an integer from 0 to 1000000',
+        'evidence.reported: must be an integer from 0 to 1000000',
+        'evidence.items[0].name: must be a string',
+        'evidence.items[0].lastSeen: must be an ISO 8601 time with a time zone',
+        'audit.declared: must be an integer from 0 to 100',
+        'audit.proved: must be an integer from 0 to 100',
+        'audit.failed: must be a list',
+        'audit.suppressions[0].reason: must be a string',
+        'audit.suppressions[0].state: must be a string',
         'proof[0].verifiedBy: must be a string',
         'proof[0].method: must be a string',
         'proof[0].verifiedAt: must be an ISO 8601 time with a time zone',

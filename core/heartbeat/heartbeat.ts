@@ -1,4 +1,6 @@
 import type { OutcomeCounts } from '../behavior/audit-entry.ts';
+import type { AuditSummary } from '../audit/summary.ts';
+import type { EvidenceReport } from '../evidence/evidence.ts';
 import type { PolicyFacts } from '../facts/facts.ts';
 import type { GapReport } from '../gap/gap.ts';
 import type { HealthReport } from '../health/health.ts';
@@ -23,6 +25,10 @@ export interface Heartbeat {
   gap: GapReport;
   /** The score of the gap without local proofs; null: not told, as by a sidecar of 0.1.0 and by who keeps no proofs. */
   scoreWithoutLocalProofs: number | null;
+  /** What of the manifest was shown in the last 24 hours; null: not told, as by a version without evidence. */
+  evidence: EvidenceReport | null;
+  /** null: not told. */
+  audit: AuditSummary | null;
   proof: ProofRecord[];
   proofRevision: number;
   usage: UsageWindow | null;

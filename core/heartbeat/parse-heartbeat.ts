@@ -23,6 +23,7 @@ import {
 import { usageWindow } from '../usage/parse-usage-report.ts';
 import type { UsageTotals } from '../usage/usage.ts';
 import { POLICY_MODES, type Heartbeat } from './heartbeat.ts';
+import { auditField, evidenceField } from './shown-fields.ts';
 
 export type ParsedHeartbeat = { ok: true; heartbeat: Heartbeat } | { ok: false; errors: FieldError[] };
 
@@ -91,6 +92,8 @@ const heartbeat = object({
   health,
   gap,
   scoreWithoutLocalProofs: nullable(integer({ min: 0, max: 100 })),
+  evidence: nullable(evidenceField),
+  audit: nullable(auditField),
   proof: withDefault(list(proofRecord, { max: MAX_PROOFS, cut: true }), []),
   proofRevision: withDefault(count, 0),
   usage: nullable(usageWindow),

@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { CONDITIONS, conditionsOf, type ConditionInput } from './conditions.ts';
+import type { ConditionInput } from './condition-input.ts';
+import { CONDITIONS, conditionsOf } from './conditions.ts';
 import type { ConditionType, InstanceStatus } from './observation.ts';
 
 const live = (change: Partial<InstanceStatus> = {}): InstanceStatus => ({
@@ -19,6 +20,7 @@ const live = (change: Partial<InstanceStatus> = {}): InstanceStatus => ({
   agentReachable: true,
   modelStatus: 'pass',
   policyState: 'answered',
+  evidence: { shown: 1, declared: 2, reported: 0, notShown: ['tool x'] },
   ...change,
 });
 
@@ -34,6 +36,7 @@ const inputOf = (change: Partial<ConditionInput> = {}): ConditionInput => {
     activity: 'running',
     lastChecked: '2026-11-21T12:00:00Z',
     compliantGrade: 'B',
+    compliantEvidence: 50,
     ...change,
   };
 };
@@ -125,6 +128,13 @@ const ROWS: [ConditionType, string, string, ConditionInput][] = [
     inputOf({ score: 74, live: [live(), live({ policyState: 'unreachable' })] }),
   ],
   ['Compliant', 'Unknown', 'LocalProofsUnknown', inputOf({ score: 75, sureScore: 70 })],
+  ['Compliant', 'Unknown', 'NotShown', inputOf({ compliantEvidence: 51 })],
+  [
+    'Compliant',
+    'Unknown',
+    'EvidenceUnknown',
+    inputOf({ live: [live(), { ...live(), evidence: undefined! }] }),
+  ],
   ['Compliant', 'True', 'Compliant', inputOf({ score: 80, sureScore: 75 })],
 ];
 

@@ -1,37 +1,9 @@
-import { barOf } from '../gap/grade.ts';
-import type { Grade } from '../gap/gap.ts';
-import type { Activity } from './activity.ts';
-import type { Condition, InstanceStatus, Phase } from './observation.ts';
-import { always, conditionAt, verdictOf, type ConditionTable, type VerdictRow } from './verdict.ts';
+import { COMPLIANT } from './compliant.ts';
+import { someIs, type ConditionInput, type ConditionRow } from './condition-input.ts';
+import type { Condition, Phase } from './observation.ts';
+import { always, conditionAt, verdictOf, type ConditionTable } from './verdict.ts';
 
-/** What the conditions are judged by. */
-export interface ConditionInput {
-  phase: Phase;
-  /** Without what local proofs add to it. */
-  score: number | undefined;
-  /** The same, less what local proofs may add to it where a sidecar does not say. */
-  sureScore: number | undefined;
-  /** All listed instances, and those of them that were heard from lately. */
-  instances: readonly InstanceStatus[];
-  live: readonly InstanceStatus[];
-  /** Instances that were heard from lately and are only counted. */
-  unlisted: number;
-  activity: Activity;
-  /** ISO 8601; undefined: never. */
-  lastChecked: string | undefined;
-  /** The lowest grade that counts as compliant. */
-  compliantGrade: Grade;
-}
-
-type Row = VerdictRow<ConditionInput>;
-
-const sum = (live: readonly InstanceStatus[], of: (instance: InstanceStatus) => number): number =>
-  live.reduce((total, instance) => total + of(instance), 0);
-
-const someIs =
-  (state: InstanceStatus['policyState']) =>
-  ({ live }: ConditionInput): boolean =>
-    live.some((instance) => instance.policyState === state);
+type Row = ConditionRow;
 
 /** Of all instances: `lastChecked` is that of the one whose report is shown. */
 const lastHeard = ({ instances, lastChecked = '' }: ConditionInput): string =>
@@ -185,64 +157,6 @@ const POLICY_LOADED: readonly Row[] = [
   },
 ];
 
-const isEngineAway = someIs('unreachable');
-
-const isBelow = (score: number | undefined, { compliantGrade }: ConditionInput): boolean =>
-  score === undefined || score < barOf(compliantGrade);
-
-const COMPLIANT: readonly Row[] = [
-  {
-    status: 'False',
-    reason: 'ReporterInvalid',
-    when: 'the report of an agent is not valid (issue `reporter.invalid`)',
-    holds: ({ live }) => live.some(({ reporterInvalid }) => reporterInvalid === true),
-    message: () => 'the report of the agent (GET /platform/health) is not valid',
-  },
-  {
-    status: 'False',
-    reason: 'GradeTooLow',
-    when: 'the grade without local proofs is below B, or below the annotation `platform.io/compliant-grade`, and every configured engine answers',
-    holds: (input) => !isEngineAway(input) && isBelow(input.score, input),
-    message: ({ compliantGrade }) => `the grade without local proofs is below ${compliantGrade}`,
-  },
-  {
-    status: 'False',
-    reason: 'CriticalIssue',
-    when: 'an instance has an issue of severity critical',
-    holds: ({ live }) => sum(live, (instance) => instance.criticalIssues) > 0,
-    message: () => 'the gap has a critical issue',
-  },
-  {
-    status: 'False',
-    reason: 'PolicyDenied',
-    when: 'the policy denied a request between the last two heartbeats, or the last gap has an issue `policy.*`',
-    holds: ({ live }) => sum(live, (instance) => instance.deniedInWindow + instance.violations) > 0,
-    message: () => 'the policy denied something since the last heartbeat',
-  },
-  {
-    status: 'Unknown',
-    reason: 'EngineUnreachable',
-    when: 'the engine of an instance gives no answer: the grade is without its denials',
-    holds: isEngineAway,
-    message: () => 'the policy engine gives no answer, so the grade is without its denials',
-  },
-  {
-    status: 'Unknown',
-    reason: 'LocalProofsUnknown',
-    when: 'the grade is that low without the proof that an agent may have written itself, and the sidecar (0.1.0) does not say whether there is one',
-    holds: (input) => isBelow(input.sureScore, input),
-    message: ({ compliantGrade }) =>
-      `a sidecar of an older version does not say whether the grade is below ${compliantGrade} without local proofs: replace its pod, so that it gets the present sidecar`,
-  },
-  {
-    status: 'True',
-    reason: 'Compliant',
-    when: 'none of these',
-    holds: always,
-    message: ({ compliantGrade }) => `grade ${compliantGrade} or better, no critical issue, no policy denial`,
-  },
-];
-
 const healthy = (phase: Phase, when: string): Row => ({
   status: 'True',
   reason: phase,
@@ -299,7 +213,7 @@ export const CONDITIONS: readonly ConditionTable<ConditionInput>[] = [
   {
     type: 'Compliant',
     meaning:
-      'grade A or B, no critical issue, no policy denial in the window, no invalid report of the agent, and a configured policy engine answers',
+      'grade A or B, no critical issue, no policy denial in the window, no invalid report of the agent, a configured policy engine answers, and at least half of what the manifest declares was shown',
     rows: [UNREPORTED, ...COMPLIANT],
   },
 ];

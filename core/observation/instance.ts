@@ -7,6 +7,7 @@ import type { ProofRecord } from '../proof/proof.ts';
 import { dayOf } from '../usage/day-totals.ts';
 import type { BriefInstance, InstanceStatus } from './observation.ts';
 import { isLive, phaseOf } from './phase.ts';
+import { shownOfInstance } from './shown.ts';
 
 /** Who sent a heartbeat, after its credential was checked; never what the body says. */
 export interface SenderId {
@@ -68,6 +69,7 @@ export function instanceOf(
     ...dayTotals(before, heartbeat, at),
     violations: violationsOf(heartbeat),
     criticalIssues: heartbeat.gap.issues.filter((issue) => issue.severity === 'critical').length,
+    ...shownOfInstance(heartbeat),
     ...(hasInvalidReport(heartbeat) ? { reporterInvalid: true } : {}),
     ...(reachable === undefined ? {} : { agentReachable: reachable }),
     ...(modelStatus === undefined ? {} : { modelStatus }),

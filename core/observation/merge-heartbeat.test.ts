@@ -116,6 +116,8 @@ describe('the first heartbeat', () => {
         model: { provider: 'openai', id: 'gpt-4o' },
         sidecarVersion: '0.1.0',
         scoreWithoutLocalProofs: 70,
+        evidence: null,
+        audit: null,
       },
     });
     expect(

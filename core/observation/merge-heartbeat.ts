@@ -7,6 +7,7 @@ import { instanceOf, isOutdated, isSameProcess, modelCheck, type SenderId } from
 import type { BriefInstance, InstanceStatus, ObservationStatus } from './observation.ts';
 import { isLive, worstOf } from './phase.ts';
 import { proofMembersOf, proofSetOf } from './proofs.ts';
+import { shownOfReport } from './shown.ts';
 import { statusOf, type ObservationContext } from './status-of.ts';
 import { departed, hasLeftMore, hasRoomForDeparted, withDeparted, withReturned } from './tokens.ts';
 import {
@@ -138,7 +139,8 @@ function withReport(
   heartbeat: Heartbeat,
   instance: InstanceStatus,
 ): ObservationStatus {
-  const { usage: _usage, policyMode: _mode, manifestHash: _hash, ...kept } = status;
+  const { usage: _usage, policyMode: _mode, manifestHash: _hash, ...others } = status;
+  const { evidence: _evidence, audit: _audit, ...kept } = others;
   const { gap, health } = heartbeat;
   return {
     ...kept,
@@ -146,6 +148,7 @@ function withReport(
     ...(heartbeat.usage === null ? {} : { usage: heartbeat.usage }),
     ...(heartbeat.policyMode === null ? {} : { policyMode: heartbeat.policyMode }),
     ...(heartbeat.manifestHash === null ? {} : { manifestHash: heartbeat.manifestHash }),
+    ...shownOfReport(heartbeat),
     source: heartbeat.source,
     issues: worstIssues(gap.issues),
     issuesTotal: gap.issues.length,

@@ -1,4 +1,6 @@
+import type { JudgedSuppression } from '../audit/suppressions.ts';
 import type { OutcomeCounts } from '../behavior/audit-entry.ts';
+import type { EvidenceItem } from '../evidence/evidence.ts';
 import type { Grade, Issue } from '../gap/gap.ts';
 import type { PolicyFacts } from '../facts/facts.ts';
 import type { DriftReason } from '../injection/drift.ts';
@@ -77,6 +79,8 @@ export interface ObservationStatus {
   /** Tokens of the current UTC day over all instances, gone ones too. */
   tokens?: number;
   violations?: number;
+  evidence?: ObservedEvidence;
+  audit?: ObservedAudit;
   issues?: Issue[];
   issuesTotal?: number;
   checks?: Check[];
@@ -98,7 +102,7 @@ export interface ObservationStatus {
   unlisted?: BriefInstance[];
   /** Absent: every instance is listed. */
   unlistedCount?: number;
-  /** The instance whose report `issues`, `checks`, `usage`, `summary`, `model` and `source` show: the worst one, or for at most one interval the one that was it. */
+  /** The instance whose report `issues`, `checks`, the items of `evidence`, `usage`, `summary`, `model` and `source` show: the worst one, or for at most one interval the one that was it. */
   reportedBy?: string;
   departedToday?: DepartedToday;
   /** ISO 8601; when an agent that rested was expected to report again. Absent while it reports or rests. */
@@ -109,6 +113,25 @@ export interface ObservationStatus {
   /** ISO 8601; when the worst instance's report was received. */
   lastChecked?: string;
   conditions?: Condition[];
+}
+
+/** How much of what the manifest declares was shown: the numbers of the instance with the least, the items of `reportedBy`. */
+export interface ObservedEvidence {
+  /** `shown` of `declared`, rounded down. */
+  percent: number;
+  shown: number;
+  declared: number;
+  /** Items that the agent alone reports. */
+  reported: number;
+  items: EvidenceItem[];
+}
+
+/** The compliance rules: the scores of the instance with the lowest proved one, the lists of `reportedBy`. */
+export interface ObservedAudit {
+  declared: number;
+  proved: number;
+  failed: string[];
+  suppressions: JudgedSuppression[];
 }
 
 /** Use of one UTC day by processes that are gone. */
@@ -160,6 +183,17 @@ export interface BriefInstance {
   outcomes?: OutcomeCounts;
 }
 
+/** Evidence of one instance, without its items. */
+export interface InstanceEvidence {
+  shown: number;
+  declared: number;
+  reported: number;
+  /** Absent: no local proof counts. */
+  shownWithoutLocalProofs?: number;
+  /** The first items without evidence. */
+  notShown: string[];
+}
+
 export interface InstanceStatus extends BriefInstance {
   phase: Phase;
   score: number;
@@ -171,6 +205,10 @@ export interface InstanceStatus extends BriefInstance {
   /** Distinct `policy.*` denials in its last gap. */
   violations: number;
   criticalIssues: number;
+  /** Absent: its sender does not say, as a sidecar of 0.1.0. */
+  evidence?: InstanceEvidence;
+  /** Absent: its sender does not say. */
+  audit?: { declared: number; proved: number };
   /** The last gap has the issue `reporter.invalid`. */
   reporterInvalid?: true;
   /** Absent: not known. */

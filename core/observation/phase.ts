@@ -1,3 +1,4 @@
+import { evidencePercent } from '../evidence/evidence.ts';
 import type { HealthStatus, ReadyStatus } from '../health/health.ts';
 import type { BriefInstance, InstanceStatus, Phase } from './observation.ts';
 
@@ -34,12 +35,18 @@ export function worstOf(instances: readonly InstanceStatus[]): InstanceStatus | 
   return worstFirst(instances)[0];
 }
 
-/** Worst phase, then lowest score, then name, so that the order is always the same. */
+/** Worst phase, then lowest score, then least evidence, then name, so that the order is always the same. */
 export function worstFirst(instances: readonly InstanceStatus[]): InstanceStatus[] {
   return [...instances].sort(
     (a, b) =>
       BEST_FIRST.indexOf(b.phase) - BEST_FIRST.indexOf(a.phase) ||
       a.score - b.score ||
+      shownPercent(a) - shownPercent(b) ||
       (a.name < b.name ? -1 : 1),
   );
+}
+
+/** An instance that sends no evidence shows nothing. */
+function shownPercent({ evidence }: InstanceStatus): number {
+  return evidence === undefined ? 0 : evidencePercent(evidence);
 }

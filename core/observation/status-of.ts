@@ -1,11 +1,13 @@
 import type { OutcomeCounts } from '../behavior/audit-entry.ts';
 import type { Grade } from '../gap/gap.ts';
+import { DEFAULT_COMPLIANT_EVIDENCE } from '../evidence/evidence.ts';
 import { DEFAULT_COMPLIANT_GRADE, gradeOf } from '../gap/grade.ts';
 import { activityOf, awaitedSinceOf, silentSinceMs, type Activity } from './activity.ts';
 import { conditionsOf } from './conditions.ts';
 import type { BriefInstance, InstanceStatus, ObservationStatus, Phase } from './observation.ts';
 import { isLive, staleLimitMs, worstOf } from './phase.ts';
 import { provedScore, surelyProvedScore } from './proved-score.ts';
+import { shownOfAgent, withoutLists } from './shown.ts';
 import { departed, usedToday, withDeparted } from './tokens.ts';
 import { withoutSilentUnlisted } from './worst-instances.ts';
 
@@ -13,6 +15,8 @@ import { withoutSilentUnlisted } from './worst-instances.ts';
 export interface ObservationContext {
   /** The lowest grade that counts as compliant (`platform.io/compliant-grade`); default B. */
   compliantGrade?: Grade;
+  /** The least evidence that counts as compliant, in percent (`platform.io/compliant-evidence`); default 50. */
+  compliantEvidence?: number;
   observedGeneration?: number;
   /** Said by who sees the workload; default: as it was said last. */
   activity?: Activity;
@@ -45,6 +49,7 @@ export function statusOf(
   const status: ObservationStatus = {
     ...silence,
     ...aggregates,
+    ...shownOfAgent(settled, live),
     ...departed(settled, [], at),
     phase,
     instances,
@@ -65,6 +70,7 @@ export function statusOf(
     activity,
     lastChecked,
     compliantGrade,
+    compliantEvidence: context.compliantEvidence ?? DEFAULT_COMPLIANT_EVIDENCE,
   };
   const { observedGeneration } = context;
   status.conditions = conditionsOf(known?.conditions ?? [], input, {
@@ -74,12 +80,13 @@ export function statusOf(
   return status;
 }
 
-type Computed = 'departedToday' | 'awaitedSince' | 'unlisted' | 'unlistedCount';
+type Computed = 'departedToday' | 'awaitedSince' | 'unlisted' | 'unlistedCount' | 'evidence' | 'audit';
 
 /** Without what is computed and may be absent. */
 function withoutComputed(status: ObservationStatus): Omit<ObservationStatus, Computed> {
   const { departedToday: _departed, awaitedSince: _awaited, ...rest } = status;
-  const { unlisted: _unlisted, unlistedCount: _count, ...kept } = rest;
+  const { unlisted: _unlisted, unlistedCount: _count, ...others } = rest;
+  const { evidence: _evidence, audit: _audit, ...kept } = others;
   return kept;
 }
 
@@ -114,7 +121,8 @@ function withoutItsReport(status: ObservationStatus, at: Date): ObservationStatu
   if (speaker === undefined || live.some(({ score }) => score < 100)) return status;
   const { checks: _checks, summary: _summary, usage: _usage, ...kept } = status;
   const { name, lastHeartbeat } = speaker;
-  return { ...kept, issues: [], issuesTotal: 0, reportedBy: name, lastChecked: lastHeartbeat };
+  const shown = withoutLists(status);
+  return { ...kept, ...shown, issues: [], issuesTotal: 0, reportedBy: name, lastChecked: lastHeartbeat };
 }
 
 /** What a silent instance last said of itself is no longer known to be so. */

@@ -1,6 +1,8 @@
+import { evidencePercent } from '../evidence/evidence.ts';
 import type { BriefInstance, InstanceStatus, ObservationStatus } from './observation.ts';
 import { BEST_FIRST, isLive, worstFirst } from './phase.ts';
 import { provedScore, surelyProvedScore } from './proved-score.ts';
+import { provedPercent } from './shown.ts';
 import { withDeparted } from './tokens.ts';
 
 /** The CRD's bounds: instances that are listed, and those that are only counted. */
@@ -20,6 +22,10 @@ const CRITERIA: readonly Badness[] = [
   ({ score }) => -score,
   (instance) => -provedScore(instance),
   (instance) => -surelyProvedScore(instance),
+  ({ evidence }) => yes(evidence === undefined),
+  ({ evidence }) => -(evidence === undefined ? 0 : evidencePercent(evidence)),
+  ({ evidence }) => -(evidence === undefined ? 0 : provedPercent(evidence)),
+  ({ audit }) => -(audit?.proved ?? 0),
   ({ violations }) => violations,
   ({ criticalIssues }) => criticalIssues,
   ({ deniedInWindow }) => deniedInWindow,

@@ -5,6 +5,8 @@ import type {
   EventBatch,
   OutcomeCounts,
 } from '../../core/behavior/audit-entry.ts';
+import { hasBehavior } from '../../core/behavior/parse-behavior-headers.ts';
+import { sightingsIn } from '../../core/evidence/sightings.ts';
 import {
   addToDay,
   emptyDay,
@@ -22,6 +24,7 @@ import { EventMemory } from './event-memory.ts';
 import { Journal } from './journal.ts';
 import { Recording } from './recording.ts';
 import { AuditRing } from './ring.ts';
+import { SeenTimes } from './seen-times.ts';
 
 export interface Arrival {
   requestId: string;
@@ -53,6 +56,8 @@ export class AuditLog {
   readonly ring: AuditRing;
   readonly journal: Journal;
   readonly eventMemory: EventMemory;
+  /** What requests showed, and when. */
+  readonly seen: SeenTimes;
   /** Since the start of the process. */
   readonly outcomes: OutcomeCounts = { allow: 0, deny: 0, failOpen: 0, notEvaluated: 0 };
   readonly #options: AuditLogOptions;
@@ -62,6 +67,7 @@ export class AuditLog {
   #tokens = { prompt: 0, completion: 0 };
   #withoutUsage = 0;
   #withoutRequest: CallSum = { totalTokens: 0, totalCalls: 0 };
+  #withoutBehavior = 0;
   #day: DayTotals;
   #window: UsageWindow;
 
@@ -70,6 +76,7 @@ export class AuditLog {
     this.ring = new AuditRing(options.capacity);
     this.journal = new Journal(Math.max(MIN_JOURNAL, options.capacity));
     this.eventMemory = new EventMemory(options.maxEventBytes);
+    this.seen = new SeenTimes(() => options.clock.now());
     const now = options.clock.now();
     this.#day = emptyDay(now);
     this.#window = emptyWindow(now.toISOString());
@@ -110,6 +117,9 @@ export class AuditLog {
     Object.assign(entry, next);
     if (batch.agentName !== undefined) entry.agentName = batch.agentName;
     if (batch.events.length > 0) this.eventMemory.count(entry);
+    if (hasBehavior(entry)) this.#withoutBehavior = 0;
+    // The completion of a request in flight notes the entry whole.
+    if (entry.outcome !== undefined) this.seen.note(sightingsIn(entry));
     this.#count(late);
     return entry;
   }
@@ -118,6 +128,7 @@ export class AuditLog {
   recordUsage(events: readonly BehavioralEvent[]): void {
     const calls = callsIn(events);
     this.#count(calls);
+    this.seen.note(sightingsIn({ events: [...events] }));
     const { totalTokens, totalCalls } = this.#withoutRequest;
     this.#withoutRequest = {
       totalTokens: calls.reduce((sum, call) => sum + call.totalTokens, totalTokens),
@@ -143,6 +154,14 @@ export class AuditLog {
   /** What `recordUsage` has counted since the start of the process. */
   get withoutRequest(): CallSum {
     return this.#withoutRequest;
+  }
+
+  /**
+   * Requests in a row, up to the newest one, that could have behavior and reported none. A GET, HEAD or OPTIONS may be for a
+   * page or a health endpoint, and does not count.
+   */
+  get requestsWithoutBehavior(): number {
+    return this.#withoutBehavior;
   }
 
   totalsToday(price: TokenPrice | undefined): UsageTotals {
@@ -179,6 +198,9 @@ export class AuditLog {
     if (entry.outcome !== undefined) this.outcomes[entry.outcome] += 1;
     this.#withoutUsage += callsWithoutUsageOf(entry);
     this.#count(callsOf(entry));
+    if (hasBehavior(entry)) this.#withoutBehavior = 0;
+    else if (couldHaveBehavior(entry)) this.#withoutBehavior += 1;
+    this.seen.note(sightingsIn(entry));
     this.journal.completed(entry);
     this.ring.complete(entry, this.journal.completions);
   };
@@ -192,4 +214,10 @@ export class AuditLog {
       this.#tokens.completion += call.completionTokens;
     }
   }
+}
+
+const WITHOUT_BEHAVIOR: readonly string[] = ['GET', 'HEAD', 'OPTIONS'];
+
+function couldHaveBehavior({ method, upstreamStatusCode = 0 }: AuditEntry): boolean {
+  return !WITHOUT_BEHAVIOR.includes(method) && upstreamStatusCode >= 200 && upstreamStatusCode < 300;
 }

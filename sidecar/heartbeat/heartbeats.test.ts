@@ -5,6 +5,8 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { parseHeartbeat } from '../../core/heartbeat/parse-heartbeat.ts';
+import type { EvidenceReport } from '../../core/evidence/evidence.ts';
+import type { GapReport } from '../../core/gap/gap.ts';
 import type { Check, HealthReport } from '../../core/health/health.ts';
 import type { Heartbeat, HeartbeatReply } from '../../core/heartbeat/heartbeat.ts';
 import type { ProofRecord } from '../../core/proof/proof.ts';
@@ -90,6 +92,7 @@ test('the first heartbeat goes at once and tells what the routes show', async ()
   expect(request.headers.authorization).toBe('Bearer the-key');
   expect(parseHeartbeat(heartbeat, { agentName: 'shop', at: new Date() })).toMatchObject({ ok: true });
   const { checks } = await rig.report<{ checks: unknown }>('/health/ready');
+  const { evidence, ...gap } = await rig.report<GapReport & { evidence: EvidenceReport }>('/gap');
   expect(heartbeat).toEqual({
     version: 1,
     instance: hostname(),
@@ -99,7 +102,14 @@ test('the first heartbeat goes at once and tells what the routes show', async ()
     source: 'manifest-static',
     scoreWithoutLocalProofs: 100,
     health: expect.objectContaining({ agentName: 'shop', status: 'healthy' }),
-    gap: await rig.report('/gap'),
+    gap,
+    evidence,
+    audit: {
+      declared: expect.any(Number),
+      proved: 0,
+      failed: expect.arrayContaining(['MODEL-01']),
+      suppressions: [],
+    },
     proof: [],
     proofRevision: 0,
     usage: { windowStartedAt: '2026-03-01T10:00:00.000Z', models: [], totalTokens: 0, totalCalls: 0 },
@@ -119,10 +129,10 @@ test('the first heartbeat goes at once and tells what the routes show', async ()
 
 test('with a report of the agent it tells what the routes show, the agent’s own usage aside', async () => {
   await start({ agent: { '/health': 200, ...GOOD_ANSWERS } });
-  const { source, health, gap, usage } = last();
+  const { source, health, gap, evidence, usage } = last();
   const ready = await rig.report<HealthReport>('/health/ready');
   expect(source).toBe('agent-sdk');
-  expect(gap).toEqual(await rig.report('/gap'));
+  expect({ ...gap, evidence }).toEqual(await rig.report('/gap'));
   const withoutLatency = ({ latencyMs: _, ...check }: Check): object => check;
   expect(health.checks.map(withoutLatency)).toEqual(ready.checks.map(withoutLatency));
   expect([health.status, health.summary, health.agentName]).toEqual(['healthy', ready.summary, 'shop']);

@@ -100,6 +100,8 @@ export class Heartbeats {
       health: assessment.health,
       gap: assessment.gap,
       scoreWithoutLocalProofs: assessment.scoreWithoutLocalProofs,
+      evidence: assessment.evidence,
+      audit: assessment.audit,
       proofs: shipped.proofs.proofs,
       proofRevision: shipped.proofs.revision,
       usage: shipped.window,

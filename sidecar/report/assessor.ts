@@ -1,4 +1,9 @@
+import { audit } from '../../core/audit/audit.ts';
+import { auditSummaryOf, type AuditSummary } from '../../core/audit/summary.ts';
 import { summarizeBehavior } from '../../core/behavior/summarize-behavior.ts';
+import type { EvidenceReport } from '../../core/evidence/evidence.ts';
+import { evidenceOf } from '../../core/evidence/evidence-of.ts';
+import { guardrailsSeen, sightingsInFacts } from '../../core/evidence/sightings.ts';
 import type { Facts } from '../../core/facts/facts.ts';
 import { assess } from '../../core/gap/assess.ts';
 import type { GapReport } from '../../core/gap/gap.ts';
@@ -10,7 +15,8 @@ import type { ProofWrites } from '../../core/proof/proof.ts';
 import { gather, type AgentEnvironment } from '../../probe/gather.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/logger.ts';
-import type { AuditRing } from '../audit/ring.ts';
+import type { AuditLog } from '../audit/audit-log.ts';
+import type { SeenTimes } from '../audit/seen-times.ts';
 import type { CurrentManifest } from '../manifest/current-manifest.ts';
 import type { PolicyDesk } from '../policy/policy-desk.ts';
 import type { ProofStore } from '../proofs/proof-store.ts';
@@ -25,6 +31,9 @@ export interface Assessment {
   gap: GapReport;
   /** The score of the gap without local proofs; the same where none counts in it. */
   scoreWithoutLocalProofs: number;
+  /** What of the manifest was shown in the last 24 hours. */
+  evidence: EvidenceReport;
+  audit: AuditSummary;
 }
 
 export interface AssessorOptions {
@@ -36,7 +45,7 @@ export interface AssessorOptions {
   manifest: CurrentManifest;
   proofs: ProofStore;
   proofWrites: ProofWrites;
-  ring: AuditRing;
+  audit: Pick<AuditLog, 'ring' | 'seen' | 'requestsWithoutBehavior'>;
   policy: PolicyDesk;
   clock: Clock;
   logger: Pick<Logger, 'warn' | 'info'>;
@@ -85,20 +94,20 @@ export class Assessor {
       podAgentName,
       proofs,
       proofWrites,
-      ring,
+      audit: log,
       policy,
       clock,
       signal,
     } = this.#options;
     const { manifest, hash: manifestHash, invalid } = this.#options.manifest;
-    const entries = ring.newest();
+    const entries = log.ring.newest();
     const facts = await gather({
       manifest,
       upstreamUrl,
       environment,
       ownPorts,
       now: () => clock.now(),
-      behavior: summarizeBehavior(entries),
+      behavior: { ...summarizeBehavior(entries), requestsWithout: log.requestsWithoutBehavior },
       ...(policy.hasEngine && { policy: () => policy.facts(entries) }),
       proofs: proofs.list().filter((proof) => isTrusted(proof, { writes: proofWrites })),
       podAgentName,
@@ -106,14 +115,19 @@ export class Assessor {
       signal,
     });
     this.#noteReport(facts.invalidReport);
+    log.seen.note(sightingsInFacts(facts));
     const gap = assess(manifest, facts);
+    const health = check(manifest, facts);
+    const shown = { manifest, facts, health, seen: log.seen.times };
     this.#latest = {
       manifest,
       manifestHash,
       facts,
-      health: check(manifest, facts),
+      health,
       gap,
       scoreWithoutLocalProofs: scoreWithoutLocalProofs(manifest, facts, gap),
+      evidence: evidenceOf({ ...shown, ...facts }),
+      audit: auditOf(shown, proofWrites),
     };
     this.#latestAtMs = clock.monotonicMs();
     return this.#latest;
@@ -133,4 +147,19 @@ function scoreWithoutLocalProofs(manifest: Manifest, facts: Facts, gap: GapRepor
   const proofs = facts.proofs.filter(({ origin }) => origin === 'control-plane');
   if (proofs.length === facts.proofs.length) return gap.score;
   return assess(manifest, { ...facts, proofs }).score;
+}
+
+function auditOf(
+  {
+    manifest,
+    facts,
+    health,
+    seen,
+  }: Pick<Assessment, 'manifest' | 'facts' | 'health'> & { seen: SeenTimes['times'] },
+  writes: ProofWrites,
+): AuditSummary {
+  const { at, proofs } = facts;
+  const guardrailsObserved = guardrailsSeen(seen, at);
+  const evidence = { checks: health.checks, guardrailsObserved, proofs, trust: { writes } };
+  return auditSummaryOf(audit(manifest, { evidence, at }));
 }

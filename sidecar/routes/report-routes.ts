@@ -17,14 +17,17 @@ export function reportRoutes(context: SidecarContext): Route[] {
     {
       method: 'GET',
       path: '/gap',
-      summary: 'Score, grade, source and issues. `?view=alignment`: the same as declared against observed.',
+      summary:
+        'Score, grade, source, issues, and `evidence {shown, declared, reported, items[]}`: what of the manifest was shown in the last 24 hours. `?view=alignment`: the issues as declared against observed.',
       handlers: [
         async (request, response) => {
           const isAlignment = viewOf(request) === 'alignment';
           const assessment = await assessor.assess();
-          const { gap } = assessment;
+          const { gap, evidence } = assessment;
           response.json(
-            isAlignment ? { source: gap.source, ...align(assessment.manifest, assessment.facts) } : gap,
+            isAlignment
+              ? { source: gap.source, ...align(assessment.manifest, assessment.facts) }
+              : { ...gap, evidence },
           );
         },
       ],

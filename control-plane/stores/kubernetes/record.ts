@@ -1,7 +1,12 @@
 import { gradeOf } from '../../../core/gap/grade.ts';
 import type { HealthStatus } from '../../../core/health/health.ts';
 import { healthStatusOf } from '../../../core/health/summarize.ts';
-import type { AgentObservation, ObservationStatus, Phase } from '../../../core/observation/observation.ts';
+import type {
+  AgentObservation,
+  InstanceStatus,
+  ObservationStatus,
+  Phase,
+} from '../../../core/observation/observation.ts';
 import { RUNTIMES } from '../../../core/observation/runtimes.ts';
 import type { AgentRecord, InstanceReport } from '../store.ts';
 
@@ -82,7 +87,23 @@ export function reportOf(
       checks: isSpeaker ? checks : null,
     },
     usage: isSpeaker ? (status.usage ?? null) : null,
+    evidence: evidenceOf(row, isSpeaker ? status : {}),
+    audit: auditOf(row, isSpeaker ? status : {}),
   };
+}
+
+type Shown = Pick<ObservationStatus, 'evidence' | 'audit'>;
+
+/** The sums of the instance's own row; the items where the status has those of this instance. */
+function evidenceOf(row: InstanceStatus | undefined, { evidence }: Shown): InstanceReport['evidence'] {
+  if (row?.evidence === undefined) return null;
+  const { notShown: _, ...sums } = row.evidence;
+  return { ...sums, items: evidence?.items ?? null };
+}
+
+function auditOf(row: InstanceStatus | undefined, { audit }: Shown): InstanceReport['audit'] {
+  if (row?.audit === undefined) return null;
+  return { ...row.audit, failed: audit?.failed ?? null, suppressions: audit?.suppressions ?? null };
 }
 
 function isCut(status: ObservationStatus): status is ObservationStatus & { issuesTotal: number } {

@@ -60,6 +60,11 @@ const MIGRATIONS: readonly string[] = [
   );
   CREATE INDEX new_names_by_agent ON new_names (namespace, name, accepted_at);
   `,
+  `
+  -- JSON; null: the heartbeat had none.
+  ALTER TABLE reports ADD COLUMN evidence TEXT;
+  ALTER TABLE reports ADD COLUMN audit TEXT;
+  `,
 ];
 
 /** The schema version that this build writes. */

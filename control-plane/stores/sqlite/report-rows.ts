@@ -13,8 +13,8 @@ export interface ReportRows {
 
 export function createReportRows(database: DatabaseSync): ReportRows {
   const putReport = database.prepare(`
-    INSERT OR REPLACE INTO reports (namespace, name, instance, received_at, gap, health, usage)
-    VALUES (?, ?, ?, ?, ?, ?, ?)`);
+    INSERT OR REPLACE INTO reports (namespace, name, instance, received_at, gap, health, usage, evidence, audit)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`);
   const putHeartbeat = database.prepare(
     'INSERT INTO heartbeats (namespace, name, instance, received_at, body) VALUES (?, ?, ?, ?, ?)',
   );
@@ -22,14 +22,15 @@ export function createReportRows(database: DatabaseSync): ReportRows {
     DELETE FROM heartbeats WHERE namespace = ?1 AND name = ?2 AND id <= (
       SELECT id FROM heartbeats WHERE namespace = ?1 AND name = ?2 ORDER BY id DESC LIMIT 1 OFFSET ${MAX_HEARTBEATS})`);
   const get = database.prepare(`
-    SELECT received_at, gap, health, usage FROM reports WHERE namespace = ? AND name = ? AND instance = ?`);
+    SELECT received_at, gap, health, usage, evidence, audit FROM reports WHERE namespace = ? AND name = ? AND instance = ?`);
   const keepOnly = database.prepare(`
     DELETE FROM reports WHERE namespace = ? AND name = ? AND instance NOT IN (SELECT value FROM json_each(?))`);
   return {
     put({ namespace, name, instance, heartbeat, at }, listed) {
-      const { gap, health, usage } = heartbeat;
+      const { gap, health, usage, evidence, audit } = heartbeat;
       const received = at.toISOString();
-      const texts = [gap, health, usage].map((value) => (value === null ? null : JSON.stringify(value)));
+      const parts = [gap, health, usage, evidence, audit];
+      const texts = parts.map((value) => (value === null ? null : JSON.stringify(value)));
       putReport.run(namespace, name, instance, received, ...texts);
       putHeartbeat.run(namespace, name, instance, received, JSON.stringify(heartbeat));
       trim.run(namespace, name);
@@ -44,6 +45,8 @@ export function createReportRows(database: DatabaseSync): ReportRows {
         gap: JSON.parse(row['gap'] as string) as InstanceReport['gap'],
         health: JSON.parse(row['health'] as string) as InstanceReport['health'],
         usage: JSON.parse((row['usage'] as string | null) ?? 'null') as InstanceReport['usage'],
+        evidence: JSON.parse((row['evidence'] as string | null) ?? 'null') as InstanceReport['evidence'],
+        audit: JSON.parse((row['audit'] as string | null) ?? 'null') as InstanceReport['audit'],
       };
     },
   };

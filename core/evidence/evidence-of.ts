@@ -1,0 +1,114 @@
+import type { Facts } from '../facts/facts.ts';
+import type { Manifest } from '../manifest/manifest.ts';
+import { hasExpired } from '../proof/expiry.ts';
+import type { ProofRecord } from '../proof/proof.ts';
+import { cut } from '../untrusted/fields.ts';
+import { EVIDENCE_TIERS, type EvidenceItem, type EvidenceReport } from './evidence.ts';
+import { EVIDENCE_ROWS, type DeclaredItem, type EvidenceRow } from './rows.ts';
+import { isRecent, modelSubject, sightingKey } from './sightings.ts';
+
+/** UTF-16 units of a text of an item. */
+const MAX_TEXT = 500;
+
+/** What evidence is judged by. */
+export interface EvidenceInput {
+  manifest: Manifest;
+  at: Date;
+  /** When each key of a sighting was last seen, in milliseconds of the epoch. */
+  seen: ReadonlyMap<string, number>;
+  /** What the last probe run found; a probe that fails contradicts the agent. */
+  reach: Facts['reach'];
+  /** The proof records that count for this agent. */
+  proofs: readonly ProofRecord[];
+}
+
+/** What of the manifest was shown in the 24 hours before `at`, or is proved at `at`. */
+export function evidenceOf(input: EvidenceInput): EvidenceReport {
+  const items = itemsOf(input);
+  const proofs = input.proofs.filter(({ origin }) => origin === 'control-plane');
+  const shown = shownOf(items);
+  const withoutLocal = proofs.length === input.proofs.length ? shown : shownOf(itemsOf({ ...input, proofs }));
+  return {
+    shown,
+    declared: items.length,
+    reported: items.filter(({ tier }) => tier === 'reported').length,
+    ...(withoutLocal === shown ? {} : { shownWithoutLocalProofs: withoutLocal }),
+    items,
+  };
+}
+
+/** What an item of tier `reported` counts: half, so that it never weighs as much as what was seen from outside. */
+const REPORTED_SHARE = 0.5;
+
+function shownOf(items: readonly EvidenceItem[]): number {
+  return items.reduce((sum, { tier }) => {
+    if (tier === 'none') return sum;
+    return sum + (tier === 'reported' ? REPORTED_SHARE : 1);
+  }, 0);
+}
+
+function itemsOf(input: EvidenceInput): EvidenceItem[] {
+  const items = EVIDENCE_ROWS.flatMap((row) =>
+    distinct(row.items(input.manifest)).map((declared) => judge(row, declared, input)),
+  );
+  const rank = ({ tier }: EvidenceItem): number => EVIDENCE_TIERS.indexOf(tier);
+  return items.sort((a, b) => rank(a) - rank(b));
+}
+
+function distinct(items: readonly DeclaredItem[]): DeclaredItem[] {
+  return [...new Map(items.map((item) => [item.name, item])).values()];
+}
+
+function judge(row: EvidenceRow, declared: DeclaredItem, input: EvidenceInput): EvidenceItem {
+  const { kind } = row;
+  const name = cut(declared.name, MAX_TEXT);
+  for (const tier of ['probed', 'observed'] as const) {
+    const lastSeen = lastOf(declared.keys[tier], input);
+    if (lastSeen !== null) return { kind, name, tier, shownBy: row.shownBy[tier] ?? tier, lastSeen };
+  }
+  const proof = proofOf(declared, input);
+  if (proof !== undefined) {
+    const { ruleId, origin, verifiedAt } = proof;
+    const shownBy = `${origin === 'local' ? 'local proof' : 'proof'} of ${ruleId}`;
+    return { kind, name, tier: 'proved', shownBy, lastSeen: verifiedAt };
+  }
+  const lastSeen = lastOf(declared.keys.reported, input);
+  if (lastSeen === null) return { kind, name, tier: 'none' };
+  const contradiction = contradictionOf(row, declared, input);
+  if (contradiction !== null)
+    return { kind, name, tier: 'none', contradictedBy: cut(contradiction, MAX_TEXT) };
+  return { kind, name, tier: 'reported', shownBy: row.shownBy.reported ?? 'report of the agent', lastSeen };
+}
+
+/** The last time one of the keys was seen within the 24 hours, ISO 8601; null: not within them. */
+function lastOf(keys: readonly string[] = [], { seen, at }: EvidenceInput): string | null {
+  const last = Math.max(-Infinity, ...keys.map((key) => seen.get(key) ?? -Infinity));
+  return isRecent(last, at) ? new Date(last).toISOString() : null;
+}
+
+/** One that an admin has written, where there is one. */
+function proofOf({ rules = [] }: DeclaredItem, { proofs, at }: EvidenceInput): ProofRecord | undefined {
+  const counted = proofs.filter((proof) => rules.includes(proof.ruleId) && !hasExpired(proof, at));
+  return counted.find(({ origin }) => origin !== 'local') ?? counted[0];
+}
+
+function contradictionOf(row: EvidenceRow, { probe }: DeclaredItem, input: EvidenceInput): string | null {
+  if (row.kind === 'model') return otherModelOf(input);
+  const reach = probe === undefined ? undefined : input.reach.get(probe);
+  return reach?.state === 'unreachable' ? `probe of the sidecar: ${reach.reason}` : null;
+}
+
+const WIRE_MODEL = sightingKey('wire', 'model:');
+
+/** The model id that responses had last, where they had neither the declared one nor its fallback. */
+function otherModelOf(input: EvidenceInput): string | null {
+  const { manifest, seen, at } = input;
+  const { fallback } = manifest.spec.model;
+  const fallbackKeys = fallback === undefined ? [] : [sightingKey('wire', modelSubject(fallback.id))];
+  if (lastOf(fallbackKeys, input) !== null) return null;
+  let newest: { key: string; ms: number } | null = null;
+  for (const [key, ms] of seen)
+    if (key.startsWith(WIRE_MODEL) && isRecent(ms, at) && ms > (newest?.ms ?? -Infinity))
+      newest = { key, ms };
+  return newest === null ? null : `usage of ${newest.key.slice(WIRE_MODEL.length)} in responses`;
+}

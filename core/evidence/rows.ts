@@ -1,0 +1,175 @@
+import { modelCheckId, reachTargets } from '../facts/declared.ts';
+import type { Guardrail, Manifest } from '../manifest/manifest.ts';
+import { tokenPriceOf } from '../manifest/token-price.ts';
+import type { EvidenceTier, ItemKind } from './evidence.ts';
+import { modelSubject, sightingKey, TOKENS } from './sightings.ts';
+
+type SeenTier = 'probed' | 'observed' | 'reported';
+
+/** One declared item, and what shows it. */
+export interface DeclaredItem {
+  name: string;
+  /** The sightings that show the item, by the tier that they give. */
+  keys: Readonly<Partial<Record<SeenTier, readonly string[]>>>;
+  /** Compliance rules whose unexpired proof shows the item. */
+  rules?: readonly string[];
+  /** Check id of the probe that contradicts the agent's report when it fails. */
+  probe?: string;
+}
+
+/** One kind of declared item. */
+export interface EvidenceRow {
+  kind: ItemKind;
+  /** Where the manifest declares such items, and their names. */
+  declaredAt: string;
+  /** What shows an item, by tier; the same words are in the report and on the reference page. */
+  shownBy: Readonly<Partial<Record<Exclude<EvidenceTier, 'none'>, string>>>;
+  /** What makes a report of the agent not count, where something does. */
+  contradictedBy?: string;
+  items(manifest: Manifest): readonly DeclaredItem[];
+}
+
+const PROBE = 'connection from the sidecar';
+const CHECK = 'check of the agent';
+const FAILED_PROBE = "the sidecar's last probe of the address fails";
+
+/** The table of what shows what, one row for each kind of item. */
+export const EVIDENCE_ROWS: readonly EvidenceRow[] = [
+  {
+    kind: 'model',
+    declaredAt: '`spec.model.id`',
+    shownBy: {
+      observed: 'usage with this model id in a response',
+      reported: '`model` event with this model id, or check of the agent',
+    },
+    contradictedBy: 'responses of the last 24 hours have usage of other models alone',
+    items: ({ spec: { model } }) => [
+      {
+        name: model.id,
+        keys: {
+          observed: [sightingKey('wire', modelSubject(model.id))],
+          reported: [
+            sightingKey('report', modelSubject(model.id)),
+            sightingKey('check', modelCheckId(model)),
+          ],
+        },
+      },
+    ],
+  },
+  {
+    kind: 'tool',
+    declaredAt: '`spec.tools[].name`',
+    shownBy: {
+      proved: 'proof of SEC-LLM-07',
+      reported: 'call in a behavioral header or event, or check of the agent',
+    },
+    items: ({ spec }) =>
+      (spec.tools ?? []).map(({ name }) => ({
+        name,
+        keys: {
+          reported: [sightingKey('report', `tool:${name}`), sightingKey('check', `tool:${name}`)],
+        },
+        rules: ['SEC-LLM-07'],
+      })),
+  },
+  {
+    kind: 'guardrail',
+    declaredAt: '`spec.guardrails.input[].type` and `output[].type`, as `input.<type>` and `output.<type>`',
+    shownBy: {
+      proved:
+        'proof of SEC-LLM-01 (input guardrails prompt-injection and topic-filter) or SEC-LLM-02 (output guardrails)',
+      reported: 'invocation in a behavioral header or event',
+    },
+    items: ({ spec: { guardrails } }) => [
+      ...(guardrails?.input ?? []).map((each) => guardrailItem('input', each)),
+      ...(guardrails?.output ?? []).map((each) => guardrailItem('output', each)),
+    ],
+  },
+  {
+    kind: 'service',
+    declaredAt: '`spec.requires.services[]`',
+    shownBy: { probed: PROBE, reported: CHECK },
+    contradictedBy: FAILED_PROBE,
+    items: (manifest) => reachItems(manifest, 'service'),
+  },
+  {
+    kind: 'memory',
+    declaredAt: '`spec.memory`: `backend`, `shortTerm`, `longTerm`, `vector`',
+    shownBy: { probed: PROBE, reported: `${CHECK}, or \`memory\` event with this backend` },
+    contradictedBy: FAILED_PROBE,
+    items: (manifest) => reachItems(manifest, 'memory').map((item) => withBackend(manifest, item)),
+  },
+  {
+    kind: 'mcp',
+    declaredAt: '`spec.mcp.servers[].name`',
+    shownBy: { probed: PROBE, reported: CHECK },
+    contradictedBy: FAILED_PROBE,
+    items: (manifest) => reachItems(manifest, 'mcp'),
+  },
+  {
+    kind: 'budget',
+    declaredAt: '`spec.model.costControls.maxTokensPerDay` and `maxMonthlyUSD`',
+    shownBy: {
+      observed: 'tokens counted in responses; for `maxMonthlyUSD` with both prices in `usdPerMillionTokens`',
+      proved: 'for `maxMonthlyUSD`: proof of MODEL-03',
+      reported: 'tokens in `model` events; for `maxMonthlyUSD` with both prices',
+    },
+    items: budgetItems,
+  },
+  {
+    kind: 'evaluation',
+    declaredAt: '`spec.evaluation.datasets`, one item for all of them',
+    shownBy: { proved: 'proof of EVAL-01' },
+    items: ({ spec }) =>
+      (spec.evaluation?.datasets ?? []).length === 0
+        ? []
+        : [{ name: 'datasets', keys: {}, rules: ['EVAL-01'] }],
+  },
+];
+
+function guardrailItem(where: 'input' | 'output', { type }: Guardrail): DeclaredItem {
+  return {
+    name: `${where}.${type}`,
+    keys: { reported: [sightingKey('report', `guardrail:${type}`)] },
+    rules: guardrailRules(where, type),
+  };
+}
+
+function guardrailRules(where: 'input' | 'output', type: Guardrail['type']): string[] {
+  if (where === 'output') return ['SEC-LLM-02'];
+  return type === 'prompt-injection' || type === 'topic-filter' ? ['SEC-LLM-01'] : [];
+}
+
+function reachItems(manifest: Manifest, prefix: string): DeclaredItem[] {
+  return reachTargets(manifest)
+    .filter(({ id }) => id.startsWith(`${prefix}:`))
+    .map(({ id }) => ({
+      name: id.slice(prefix.length + 1),
+      keys: { probed: [sightingKey('probe', id)], reported: [sightingKey('check', id)] },
+      probe: id,
+    }));
+}
+
+function withBackend({ spec: { memory } }: Manifest, item: DeclaredItem): DeclaredItem {
+  const backends: Readonly<Record<string, string | undefined>> = {
+    backend: memory?.backend,
+    shortTerm: memory?.shortTerm?.backend ?? memory?.backend,
+    longTerm: memory?.longTerm?.backend,
+    vector: memory?.vector?.backend,
+  };
+  const backend = backends[item.name];
+  if (backend === undefined) return item;
+  const reported = [...(item.keys.reported ?? []), sightingKey('report', `backend:${backend}`)];
+  return { ...item, keys: { ...item.keys, reported } };
+}
+
+function budgetItems(manifest: Manifest): DeclaredItem[] {
+  const { maxTokensPerDay, maxMonthlyUSD } = manifest.spec.model.costControls ?? {};
+  const tokens = { observed: [sightingKey('wire', TOKENS)], reported: [sightingKey('report', TOKENS)] };
+  // Without prices no cost is computed, whatever the tokens are.
+  const cost = tokenPriceOf(manifest) === undefined ? {} : tokens;
+  return [
+    ...(maxTokensPerDay === undefined ? [] : [{ name: 'maxTokensPerDay', keys: tokens }]),
+    ...(maxMonthlyUSD === undefined ? [] : [{ name: 'maxMonthlyUSD', keys: cost, rules: ['MODEL-03'] }]),
+  ];
+}

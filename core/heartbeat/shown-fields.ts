@@ -1,0 +1,70 @@
+import type { AuditSummary } from '../audit/summary.ts';
+import { SUPPRESSION_STATES, type JudgedSuppression } from '../audit/suppressions.ts';
+import { EVIDENCE_TIERS, ITEM_KINDS, type EvidenceItem, type EvidenceReport } from '../evidence/evidence.ts';
+import { INVALID, integer, isoTime, list, number, object, text, type Field } from '../untrusted/fields.ts';
+
+/** More entries than these are left out, longer texts cut. */
+const MAX_ITEMS = 1000;
+const MAX_RULES = 100;
+const MAX_TEXT = 500;
+
+const words = text({ max: MAX_TEXT, cut: true });
+/** A word out of a list that a newer sender may know more of. */
+const word = text({ max: 64, cut: true });
+const amount = { min: 0, max: 1e6 };
+
+/** A list without the entries whose words are not known here. */
+function known<S, T extends S>(
+  of: Field<S>,
+  options: { max: number; isKnown: (each: S) => each is T },
+): Field<T[]> {
+  const all = list(of, { max: options.max, cut: true });
+  return (value, path, errors) => {
+    const parsed = all(value, path, errors);
+    return parsed === INVALID ? INVALID : parsed.filter(options.isKnown);
+  };
+}
+
+type Loose<T, K extends keyof T> = { [P in keyof T]: P extends K ? string : T[P] };
+type LooseItem = Loose<EvidenceItem, 'kind' | 'tier'>;
+type LooseSuppression = Loose<JudgedSuppression, 'state'>;
+
+const item = object<
+  Pick<LooseItem, 'kind' | 'name' | 'tier'>,
+  Pick<Required<LooseItem>, 'shownBy' | 'lastSeen' | 'contradictedBy'>
+>({ kind: word, name: words, tier: word }, { shownBy: words, lastSeen: isoTime, contradictedBy: words });
+
+const isKnownItem = (each: LooseItem): each is EvidenceItem =>
+  ITEM_KINDS.some((kind) => kind === each.kind) && EVIDENCE_TIERS.some((tier) => tier === each.tier);
+
+/** `evidence` of a heartbeat. */
+export const evidenceField: Field<EvidenceReport> = object<
+  Omit<EvidenceReport, 'shownWithoutLocalProofs'>,
+  Pick<Required<EvidenceReport>, 'shownWithoutLocalProofs'>
+>(
+  {
+    shown: number(amount),
+    declared: integer(amount),
+    reported: integer(amount),
+    items: known(item, { max: MAX_ITEMS, isKnown: isKnownItem }),
+  },
+  { shownWithoutLocalProofs: number(amount) },
+);
+
+const suppression = object<
+  Pick<LooseSuppression, 'rule' | 'reason' | 'state'>,
+  Pick<Required<LooseSuppression>, 'approvedBy' | 'expires'>
+>({ rule: word, reason: words, state: word }, { approvedBy: words, expires: word });
+
+const isKnownSuppression = (each: LooseSuppression): each is JudgedSuppression =>
+  SUPPRESSION_STATES.some((state) => state === each.state);
+
+const score = integer({ min: 0, max: 100 });
+
+/** `audit` of a heartbeat. */
+export const auditField: Field<AuditSummary> = object<AuditSummary>({
+  declared: score,
+  proved: score,
+  failed: list(word, { max: MAX_RULES, cut: true }),
+  suppressions: known(suppression, { max: MAX_RULES, isKnown: isKnownSuppression }),
+});

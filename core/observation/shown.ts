@@ -1,0 +1,133 @@
+import type { AuditSummary } from '../audit/summary.ts';
+import { evidencePercent, itemText, type EvidenceReport } from '../evidence/evidence.ts';
+import { cut } from '../untrusted/fields.ts';
+import type {
+  InstanceEvidence,
+  InstanceStatus,
+  ObservationStatus,
+  ObservedAudit,
+  ObservedEvidence,
+} from './observation.ts';
+
+/** The CRD's bounds. */
+const MAX_ITEMS = 100;
+const MAX_RULES = 100;
+/** Items without evidence that a row names, so that the message of `Compliant` can name them; the others are counted. */
+const MAX_NOT_SHOWN = 5;
+const MAX_NAME = 80;
+
+type Shown = Pick<InstanceStatus, 'evidence' | 'audit'>;
+type ObservedShown = Pick<ObservationStatus, 'evidence' | 'audit'>;
+
+/** What the row of an instance keeps of its evidence and its audit: all that the aggregates are made from. */
+export function shownOfInstance(report: {
+  evidence: EvidenceReport | null;
+  audit: AuditSummary | null;
+}): Shown {
+  const { evidence, audit } = report;
+  return {
+    ...(evidence === null ? {} : { evidence: rowOf(evidence) }),
+    ...(audit === null ? {} : { audit: { declared: audit.declared, proved: audit.proved } }),
+  };
+}
+
+function rowOf({ items, ...sums }: EvidenceReport): InstanceEvidence {
+  const notShown = items.filter(({ tier }) => tier === 'none').slice(0, MAX_NOT_SHOWN);
+  return { ...sums, notShown: notShown.map((item) => cut(itemText(item), MAX_NAME)) };
+}
+
+/** The lists of the instance whose report is shown; the sums follow from the rows of all instances. */
+export function shownOfReport(report: {
+  evidence: EvidenceReport | null;
+  audit: AuditSummary | null;
+}): ObservedShown {
+  const { evidence, audit } = report;
+  return {
+    ...(evidence === null
+      ? {}
+      : { evidence: { ...sumsOf(evidence), items: evidence.items.slice(0, MAX_ITEMS) } }),
+    ...(audit === null
+      ? {}
+      : {
+          audit: {
+            declared: audit.declared,
+            proved: audit.proved,
+            failed: audit.failed.slice(0, MAX_RULES),
+            suppressions: audit.suppressions.slice(0, MAX_RULES),
+          },
+        }),
+  };
+}
+
+/**
+ * Evidence and audit of an agent: the sums of its worst live instance, the lists as they are known. While nobody reports they
+ * stay what was last known.
+ */
+export function shownOfAgent(known: ObservedShown, live: readonly InstanceStatus[]): ObservedShown {
+  if (live.length === 0) return kept(known);
+  const evidence = least(
+    live.flatMap((each) => each.evidence ?? []),
+    evidencePercent,
+  );
+  const audit = least(
+    live.flatMap((each) => each.audit ?? []),
+    ({ proved }) => proved,
+  );
+  return {
+    ...(evidence === undefined
+      ? {}
+      : { evidence: { ...sumsOf(evidence), items: known.evidence?.items ?? [] } }),
+    ...(audit === undefined ? {} : { audit: { ...listsOf(known.audit), ...audit } }),
+  };
+}
+
+function kept({ evidence, audit }: ObservedShown): ObservedShown {
+  return { ...(evidence === undefined ? {} : { evidence }), ...(audit === undefined ? {} : { audit }) };
+}
+
+/** The same without the lists, where the instance that they are of is gone. */
+export function withoutLists({ evidence, audit }: ObservedShown): ObservedShown {
+  return {
+    ...(evidence === undefined ? {} : { evidence: { ...evidence, items: [] } }),
+    ...(audit === undefined ? {} : { audit: { ...audit, failed: [], suppressions: [] } }),
+  };
+}
+
+function listsOf(audit: ObservedAudit | undefined): Pick<ObservedAudit, 'failed' | 'suppressions'> {
+  return { failed: audit?.failed ?? [], suppressions: audit?.suppressions ?? [] };
+}
+
+function sumsOf(
+  evidence: Pick<EvidenceReport, 'shown' | 'declared' | 'reported'>,
+): Omit<ObservedEvidence, 'items'> {
+  const { shown, declared, reported } = evidence;
+  return { percent: evidencePercent(evidence), shown, declared, reported };
+}
+
+/** The first of those with the lowest value. */
+function least<T>(all: readonly T[], valueOf: (each: T) => number): T | undefined {
+  let [lowest] = all;
+  for (const each of all) if (lowest !== undefined && valueOf(each) < valueOf(lowest)) lowest = each;
+  return lowest;
+}
+
+/** The share of the items, in percent, that local proofs do not show. */
+export function provedPercent(evidence: InstanceEvidence): number {
+  const { shown, shownWithoutLocalProofs = shown, declared } = evidence;
+  return evidencePercent({ shown: Math.min(shown, shownWithoutLocalProofs), declared });
+}
+
+/** The evidence that decides `Compliant`: of the instance with the least; undefined: none of them has sent any. */
+export function leastEvidence(live: readonly InstanceStatus[]): InstanceEvidence | undefined {
+  return least(
+    live.flatMap((each) => each.evidence ?? []),
+    provedPercent,
+  );
+}
+
+/** `tool search, service db and 3 more`; empty: each item has some evidence. */
+export function notShownText({ shown, declared, reported, notShown }: InstanceEvidence): string {
+  const more = Math.round(declared - shown - reported / 2) - notShown.length;
+  const names = notShown.join(', ');
+  return more > 0 && names !== '' ? `${names} and ${more} more` : names;
+}
