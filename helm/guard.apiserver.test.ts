@@ -518,6 +518,7 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
     image: 'registry:5000/a/b_c@sha256:0',
     logLevel: 'debug',
     compliantGrade: 'F',
+    compliantEvidence: '100',
   };
   test.each(Object.entries(ANNOTATIONS))('says of %s what the injector says', async (key, row) => {
     const bad = BAD.filter((value) => !row.read(value).ok);
@@ -760,6 +761,7 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
         ...values,
         'policy.minimumMode=enforce',
         'policy.minimumCompliantGrade=C',
+        'policy.minimumCompliantEvidence=40',
       );
     });
 
@@ -832,6 +834,11 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
         opted({}, { 'platform.io/compliant-grade': 'D' }),
         'annotation platform.io/compliant-grade: "D" is not one of "A", "B", "C"',
       ],
+      [
+        'has evidence below the floor',
+        opted({}, { 'platform.io/compliant-evidence': '39' }),
+        'annotation platform.io/compliant-evidence: "39" is not an integer from 40 to 100',
+      ],
       ...[8181, 8282].flatMap((containerPort): [string, object, string][] => [
         [
           `listens on ${containerPort}`,
@@ -879,6 +886,17 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
         return (await kubectl(args)).code;
       };
       expect([await barOf('D'), await barOf('B'), await barOf(null)]).toEqual([1, 0, 0]);
+      const evidenceOf = async (evidence: string | null) => {
+        const patch = { metadata: { annotations: { 'platform.io/compliant-evidence': evidence } } };
+        return kubectl(['patch', '-n', 'team', 'ao', 'bar', '--type=merge', '-p', JSON.stringify(patch)]);
+      };
+      expect((await evidenceOf('39')).stderr).toContain(
+        'AgentObservation bar: annotation platform.io/compliant-evidence: "39" is not an integer from 40 to 100',
+      );
+      const codes = [];
+      for (const evidence of ['101', 'half', '40', '100', null])
+        codes.push((await evidenceOf(evidence)).code);
+      expect(codes).toEqual([1, 1, 0, 0, 0]);
     });
 
     test('lets nobody put another image in the place of an engine that runs', async () => {

@@ -27,6 +27,7 @@ import {
   type InjectionConfig,
 } from '../runtime/injection-config.ts';
 import { REMOTE_FIELDS, REMOTE_SUMMARIES, remoteProblems } from './remote/config.ts';
+import type { MinimumBars } from './agents/desired.ts';
 
 type ValueOf<F> = F extends EnvField<infer T> ? T : never;
 
@@ -106,6 +107,14 @@ export function canaryOf(config: OperatorConfig): { namespace: string; injection
   return namespace === null || image === null
     ? null
     : { namespace, injection: { ...config, SIDECAR_IMAGE: image } };
+}
+
+/** The lowest bars of compliance that an annotation may set. */
+export function minimumOf(config: OperatorConfig): MinimumBars {
+  return {
+    grade: config.POLICY_MINIMUM_COMPLIANT_GRADE,
+    evidence: config.POLICY_MINIMUM_COMPLIANT_EVIDENCE,
+  };
 }
 
 /** What pods that are made now get, as their annotation has it; null: not known here. */

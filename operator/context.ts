@@ -13,7 +13,7 @@ import type { Metrics } from '../runtime/metrics.ts';
 import { createAgentController, type AgentController } from './agents/controller.ts';
 import { addFleetMetrics } from './agents/fleet-metrics.ts';
 import { FIELD_MANAGER } from './agents/reconcile-agent.ts';
-import { excludedNamespacesOf, installedOf, type OperatorConfig } from './config.ts';
+import { excludedNamespacesOf, installedOf, minimumOf, type OperatorConfig } from './config.ts';
 import { createInformers, type Informers } from './informers.ts';
 import { createInjectorWatch, type InjectorWatch } from './injector-watch.ts';
 import { mirrorSettings } from './remote/config.ts';
@@ -89,7 +89,7 @@ export function createContext(parts: ContextParts): OperatorContext {
     allPods: () => [...pods.list(), ...unlabelledPods.list()],
     allObservations,
     installed: installedOf(parts.config, parts.namespace),
-    minimumCompliantGrade: parts.config.POLICY_MINIMUM_COMPLIANT_GRADE,
+    minimum: minimumOf(parts.config),
     excludedNamespaces,
     observe,
   });

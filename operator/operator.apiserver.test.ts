@@ -760,6 +760,24 @@ const template = (agent: string, extra: object = {}) => ({
     });
   }, 300_000);
 
+  test("moves the bar of evidence with the pods' annotation", async () => {
+    await deploy('x', 'x', 1, { 'platform.io/compliant-evidence': '80' });
+    await settled('x');
+    const [pod] = await podsOf('x');
+    const evidence = { shown: 3, declared: 4, reported: 0, notShown: ['tool search'] };
+    await report('x', pod!, { evidence });
+    const observation = await observe('x');
+    expect(condition(observation, 'Compliant')).toMatchObject({ status: 'Unknown', reason: 'NotShown' });
+    expect(observation?.status?.evidence).toMatchObject({ percent: 75, shown: 3, declared: 4 });
+    const annotations = { 'platform.io/compliant-evidence': null };
+    await patch(PODS, pod!.metadata.name, { metadata: { annotations } });
+    await until('the bar where it was', async () => {
+      const found = await observe('x');
+      const bar = found?.metadata.annotations?.['platform.io/compliant-evidence'];
+      return bar === undefined && condition(found, 'Compliant')?.status === 'True';
+    });
+  }, 300_000);
+
   test('leaves the observation of a remote agent alone', async () => {
     await create(AGENT_OBSERVATIONS, 'far', { spec: { source: 'remote' } });
     const before = await observe('far');

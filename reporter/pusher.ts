@@ -1,3 +1,6 @@
+import { evidenceOf } from '../core/evidence/evidence-of.ts';
+import { SeenTimes } from '../core/evidence/seen-times.ts';
+import { reportedModelCall, sightingsInChecks } from '../core/evidence/sightings.ts';
 import { assess } from '../core/gap/assess.ts';
 import type { HealthStatus } from '../core/health/health.ts';
 import { composeHeartbeat } from '../core/heartbeat/compose-heartbeat.ts';
@@ -51,6 +54,7 @@ export function createPusher(context: PusherContext): Pusher {
 
 function senderOf(context: PusherContext, startedAt: Date): HeartbeatSender {
   const { settings, manifest, refresher, ledger, clock, logger } = context;
+  const seen = new SeenTimes(() => clock.now());
   const idOf = (seq: number | null): string => `${startedAt.toISOString()} ${seq}`;
   return createHeartbeatSender({
     ...settings,
@@ -60,16 +64,22 @@ function senderOf(context: PusherContext, startedAt: Date): HeartbeatSender {
       const checked = await refresher.getReport();
       if (checked === null) throw new Error('there is no health report yet');
       const { health, facts } = checked;
+      const usage = ledger.take(idOf(seq));
+      // Nothing here is seen from outside: probes and usage are the agent's own, and count as reported.
+      seen.note(sightingsInChecks(health.checks));
+      for (const model of usage.models) seen.note(reportedModelCall(model.modelId, model.totalTokens));
+      const at = clock.now();
       return composeHeartbeat({
         instance: settings.instance,
         seq,
         intervalSeconds,
-        at: clock.now(),
+        at,
         startedAt,
         manifest,
         health,
         gap: assess(manifest, { ...facts, agentReport: { checks: health.checks } }),
-        usage: ledger.take(idOf(seq)),
+        evidence: evidenceOf({ manifest, at, seen: seen.times, reach: new Map(), proofs: [] }),
+        usage,
         totals: ledger.totals(),
       });
     },

@@ -266,6 +266,15 @@ describe('push mode', () => {
           expect.objectContaining({ property: 'auditable' }),
         ]),
       },
+      // All of it is the agent's own word.
+      evidence: {
+        ...{ shown: 0.5, declared: 2, reported: 1 },
+        items: [
+          { kind: 'model', name: 'gpt', tier: 'reported' },
+          { kind: 'tool', name: 'search', tier: 'none' },
+        ],
+      },
+      audit: null,
       usage: { totalTokens: 7, totalCalls: 1 },
       totals: { tokensToday: 7, costTodayUsd: 3 },
       outcomes: null,

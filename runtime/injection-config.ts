@@ -69,6 +69,7 @@ export const INJECTION_FIELDS = {
   POLICY_MODE: like(ANNOTATIONS.mode, 'track'),
   POLICY_MINIMUM_MODE: like(ANNOTATIONS.mode, 'off'),
   POLICY_MINIMUM_COMPLIANT_GRADE: like(ANNOTATIONS.compliantGrade, 'F'),
+  POLICY_MINIMUM_COMPLIANT_EVIDENCE: integer({ min: 0, max: 100, default: 0 }),
 } as const;
 
 export const INJECTION_SUMMARIES: Summaries<typeof INJECTION_FIELDS> = {
@@ -96,6 +97,8 @@ export const INJECTION_SUMMARIES: Summaries<typeof INJECTION_FIELDS> = {
   POLICY_MINIMUM_MODE: "No pod's mode may be under this: off < track < enforce. POLICY_MODE neither.",
   POLICY_MINIMUM_COMPLIANT_GRADE:
     'The lowest grade that the annotation `platform.io/compliant-grade` may name. A stricter one than B also holds where there is no annotation.',
+  POLICY_MINIMUM_COMPLIANT_EVIDENCE:
+    'The least percentage that the annotation `platform.io/compliant-evidence` may name. One above 50 also holds where there is no annotation.',
 };
 
 export type InjectionConfig = {
@@ -164,6 +167,7 @@ export function injectionSettings(config: InjectionConfig, namespace: string): O
     mode: config.POLICY_MODE,
     minimumMode: config.POLICY_MINIMUM_MODE,
     minimumCompliantGrade: config.POLICY_MINIMUM_COMPLIANT_GRADE,
+    minimumCompliantEvidence: config.POLICY_MINIMUM_COMPLIANT_EVIDENCE,
     heartbeatSeconds: config.HEARTBEAT_SECONDS,
     controlPlaneUrl: `https://${config.CONTROL_PLANE_SERVICE}.${namespace}.svc:${config.CONTROL_PLANE_PORT}`,
     proofWrites: config.PROOF_WRITES,

@@ -53,6 +53,7 @@ export const CHART_OPTIONS = {
       mode: 'enforce',
       minimumMode: 'track',
       minimumCompliantGrade: 'B',
+      minimumCompliantEvidence: 60,
     },
     remote: {
       controlPlane: { url: 'https://fleet.example.com', existingSecret: 'outside', caKey: 'ca.crt' },

@@ -15,6 +15,7 @@ export function injectionSettings(overrides: Partial<InjectionSettings> = {}): I
     engine: 'builtin',
     minimumMode: 'off',
     minimumCompliantGrade: 'F',
+    minimumCompliantEvidence: 0,
     heartbeatSeconds: 30,
     controlPlaneUrl: 'https://agent-compliance-control-plane.platform-system.svc:8080',
     proofWrites: 'local',

@@ -57,6 +57,7 @@ function valuesOf(settings: Partial<InjectionSettings>): string[] | null {
       mode: 'policy.mode',
       minimumMode: 'policy.minimumMode',
       minimumCompliantGrade: 'policy.minimumCompliantGrade',
+      minimumCompliantEvidence: 'policy.minimumCompliantEvidence',
       allowedImages: 'sidecar.allowedImages',
     };
     const known = Object.entries(path).find(([setting]) => setting === name)?.[1];

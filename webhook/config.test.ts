@@ -41,6 +41,7 @@ test('the sidecar image is all that has no default', () => {
       POLICY_MODE: 'track',
       POLICY_MINIMUM_MODE: 'off',
       POLICY_MINIMUM_COMPLIANT_GRADE: 'F',
+      POLICY_MINIMUM_COMPLIANT_EVIDENCE: 0,
       KUBECONFIG: null,
     },
   });
@@ -80,6 +81,7 @@ test.each([
   ['POLICY_MODE', 'block'],
   ['POLICY_MINIMUM_MODE', 'none'],
   ['POLICY_MINIMUM_COMPLIANT_GRADE', 'E'],
+  ['POLICY_MINIMUM_COMPLIANT_EVIDENCE', '101'],
   ['LOG_LEVEL', 'loud'],
 ])('%s=%s stops the start and is named', (name, value) => {
   const result = readConfig({ ...IMAGE, [name]: value });

@@ -155,6 +155,7 @@ function settingsOf(flags: InjectFlags, command: Command, { cwd }: CliContext): 
     mode: flags.mode,
     minimumMode: 'off' as const,
     minimumCompliantGrade: 'F' as const,
+    minimumCompliantEvidence: 0,
     heartbeatSeconds: flags.heartbeatSeconds,
     controlPlaneUrl: flags.platformUrl?.href.replace(/\/$/, '') ?? null,
     proofWrites: 'local' as const,

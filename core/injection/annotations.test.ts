@@ -16,6 +16,7 @@ test.each<[Key, string[], string[]]>([
   ['memoryLimit', ['96Mi'], ['1Mi']],
   ['image', ['a:1', 'r.example:5000/x/y@sha256:ab'], ['', 'a b', 'a\n', 'a,b']],
   ['compliantGrade', ['A', 'B', 'C', 'D', 'F'], ['', 'a', 'E', 'AA', '0', ' A']],
+  ['compliantEvidence', ['0', '1', '50', '100'], ['', '101', '-1', '050', '50.0', '50%', ' 5', '1e1']],
   ['logLevel', ['error', 'warn', 'info', 'debug'], ['', 'trace']],
 ])('%s takes %j and refuses %j', (key, good, bad) => {
   const { name } = ANNOTATIONS[key];

@@ -125,6 +125,13 @@ export const ANNOTATIONS = {
     default: '`"B"`, or that chart value where it is stricter',
     ...oneOf(GRADES),
   }),
+  compliantEvidence: row<number>('compliant-evidence', {
+    summary:
+      'The least evidence that counts as compliant, in percent of the declared items, in the condition `Compliant`; of several pods the highest counts. Not below the chart value `policy.minimumCompliantEvidence`. `"0"` asks for none.',
+    default: '`"50"`, or that chart value where it is higher',
+    allowed: 'an integer from 0 to 100',
+    read: (raw) => (/^(0|[1-9]\d?|100)$/.test(raw) ? { ok: true, value: Number(raw) } : refused),
+  }),
 } as const;
 
 type Rows = typeof ANNOTATIONS;

@@ -168,6 +168,23 @@ const TRUTH_TABLE: [string, Pod, Outcome, Partial<InjectionSettings>?][] = [
     ['inject'],
     { minimumCompliantGrade: 'C' },
   ],
+  [
+    'evidence under the floor',
+    said({ 'platform.io/compliant-evidence': '59' }),
+    ['refuse', 'evidence-below-minimum'],
+    { minimumCompliantEvidence: 60 },
+  ],
+  [
+    'evidence on the floor',
+    said({ 'platform.io/compliant-evidence': '60' }),
+    ['inject'],
+    { minimumCompliantEvidence: 60 },
+  ],
+  [
+    'evidence that is not a percentage',
+    said({ 'platform.io/compliant-evidence': '101' }),
+    ['refuse', 'annotation-invalid'],
+  ],
   ['a grade that is none', said({ 'platform.io/compliant-grade': 'E' }), ['refuse', 'annotation-invalid']],
   ['an image of nobody', said({ 'platform.io/sidecar-image': 'evil:1' }), ['refuse', 'image-not-allowed']],
   [

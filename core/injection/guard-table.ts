@@ -97,6 +97,7 @@ function presentInjection(): Injection {
     mode: 'track',
     minimumMode: 'off',
     minimumCompliantGrade: 'F',
+    minimumCompliantEvidence: 0,
     heartbeatSeconds: 30,
     proofWrites: 'control-plane',
     controlPlaneUrl: 'https://control-plane.example',

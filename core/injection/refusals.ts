@@ -33,6 +33,8 @@ export const REFUSAL_SUMMARIES = {
   'mode-below-minimum': '`platform.io/policy-proxy-mode` is under the chart value `policy.minimumMode`',
   'grade-below-minimum':
     '`platform.io/compliant-grade` is below the chart value `policy.minimumCompliantGrade`',
+  'evidence-below-minimum':
+    '`platform.io/compliant-evidence` is below the chart value `policy.minimumCompliantEvidence`',
   'image-not-allowed': '`platform.io/sidecar-image` is not one of the chart value `sidecar.allowedImages`',
   'request-over-limit': 'a request of the sidecar is over its limit: it is never cut in silence',
 } as const;
@@ -171,6 +173,14 @@ export const RULES: readonly Rule[] = [
       ? refusal(
           'grade-below-minimum',
           `annotation ${ANNOTATIONS.compliantGrade.name}: "${values.compliantGrade}" is below this cluster's minimum "${settings.minimumCompliantGrade}"`,
+        )
+      : null,
+
+  ({ values, settings }) =>
+    values.compliantEvidence !== undefined && values.compliantEvidence < settings.minimumCompliantEvidence
+      ? refusal(
+          'evidence-below-minimum',
+          `annotation ${ANNOTATIONS.compliantEvidence.name}: "${values.compliantEvidence}" is below this cluster's minimum "${settings.minimumCompliantEvidence}"`,
         )
       : null,
 

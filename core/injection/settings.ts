@@ -33,6 +33,8 @@ export interface InjectionSettings {
   minimumMode: PolicyMode;
   /** The lowest grade that the annotation `platform.io/compliant-grade` may name. */
   minimumCompliantGrade: Grade;
+  /** The least percentage that the annotation `platform.io/compliant-evidence` may name. */
+  minimumCompliantEvidence: number;
   heartbeatSeconds: number;
   /** null: sidecars send no heartbeats. */
   controlPlaneUrl: string | null;

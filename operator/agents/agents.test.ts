@@ -201,7 +201,7 @@ describe('the observation as it should be', () => {
   const deployment = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'x', uid: '1' };
   const statefulSet = { apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'x', uid: '2' };
   const key = { namespace: 'n', name: 'x' };
-  const from = (pods: Pod[]) => ({ pods, minimumGrade: 'F' as const });
+  const from = (pods: Pod[]) => ({ pods, minimum: { grade: 'F' as const, evidence: 0 } });
   const gradedPod = (grade: string | undefined): Pod => ({
     metadata: {
       name: 'a',
@@ -249,10 +249,31 @@ describe('the observation as it should be', () => {
     'with pods that have the bar %s, and %j, and the minimum %s has the bar %s',
     (grade, others, minimumGrade, bar) => {
       const pods = [gradedPod(grade), ...others.map(gradedPod)];
-      const { metadata } = desiredObservation(key, deployment, { pods, minimumGrade });
+      const minimum = { grade: minimumGrade, evidence: 0 };
+      const { metadata } = desiredObservation(key, deployment, { pods, minimum });
       expect(metadata.annotations?.['platform.io/compliant-grade']).toBe(bar);
     },
   );
+
+  test.each<[string[], number, string | undefined]>([
+    [[], 0, undefined],
+    [['0'], 0, '0'],
+    [['30', '70', '40'], 0, '70'],
+    [['30', '101', '', '9x'], 0, '30'],
+    [[], 20, '50'],
+    [[], 60, '60'],
+    [['10'], 20, '20'],
+    [['30'], 20, '30'],
+    [['9', '80'], 60, '80'],
+  ])('with pods that ask for evidence of %j and the minimum %d asks for %s', (percents, evidence, bar) => {
+    const name = 'platform.io/compliant-evidence';
+    const pods = percents.map((percent): Pod => ({
+      metadata: { name: 'a', annotations: { [name]: percent } },
+    }));
+    const minimum = { grade: 'F' as const, evidence };
+    const { metadata } = desiredObservation(key, deployment, { pods, minimum });
+    expect(metadata.annotations?.[name]).toBe(bar);
+  });
 
   test.each<[string, Partial<typeof deployment>, boolean]>([
     ['the same workload', {}, true],
@@ -277,6 +298,12 @@ describe('the observation as it should be', () => {
       expect(isAsDesired(stored(of(is)), of(wanted))).toBe(expected);
     },
   );
+
+  test('with another bar of evidence is not as it should be', () => {
+    const of = (evidence: number) =>
+      desiredObservation(key, deployment, { pods: [], minimum: { grade: 'F', evidence } });
+    expect([isAsDesired(stored(of(60)), of(60)), isAsDesired(stored(of(60)), of(70))]).toEqual([true, false]);
+  });
 
   test('stays with the workload that it names while that has pods', () => {
     const named = stored(desiredObservation(key, statefulSet, from([])));

@@ -44,7 +44,7 @@ function replica() {
     events,
     statusWriter: createStatusWriter({ client, resource: AGENT_OBSERVATIONS, fieldManager: 'test' }),
     installed: null,
-    minimumCompliantGrade: 'F',
+    minimum: { grade: 'F', evidence: 0 },
     excludedNamespaces: [],
     observationAt: () => undefined,
     podsOf: () => [],

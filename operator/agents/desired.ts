@@ -1,7 +1,11 @@
+import { DEFAULT_COMPLIANT_EVIDENCE } from '../../core/evidence/evidence.ts';
 import type { Grade } from '../../core/gap/gap.ts';
 import { DEFAULT_COMPLIANT_GRADE } from '../../core/gap/grade.ts';
-import { ANNOTATIONS } from '../../core/injection/annotations.ts';
-import { COMPLIANT_GRADE_ANNOTATION } from '../../core/observation/context-of.ts';
+import { ANNOTATIONS, type AnnotationRow } from '../../core/injection/annotations.ts';
+import {
+  COMPLIANT_EVIDENCE_ANNOTATION,
+  COMPLIANT_GRADE_ANNOTATION,
+} from '../../core/observation/context-of.ts';
 import type { AgentObservation, ObservationSpec } from '../../core/observation/observation.ts';
 import { sameJson } from '../../kube/merge-patch.ts';
 import type { ObjectKey } from '../../kube/resources.ts';
@@ -14,41 +18,67 @@ export interface DesiredObservation extends Record<string, unknown> {
   spec: ObservationSpec;
 }
 
-/** The lowest grade: every other one is allowed. */
-const NO_MINIMUM: Grade = 'F';
+/** What the installation asks of every agent at least. */
+export interface MinimumBars {
+  grade: Grade;
+  /** Percent. */
+  evidence: number;
+}
+
+const BARS = [COMPLIANT_GRADE_ANNOTATION, COMPLIANT_EVIDENCE_ANNOTATION];
+
+/** The lowest bars: every other one is allowed. */
+const NO_MINIMUM: MinimumBars = { grade: 'F', evidence: 0 };
 
 export function desiredObservation(
   key: Required<ObjectKey>,
   workload: WorkloadRef,
-  { pods, minimumGrade }: { pods: readonly Pod[]; minimumGrade: Grade },
+  { pods, minimum }: { pods: readonly Pod[]; minimum: MinimumBars },
 ): DesiredObservation {
   const { apiVersion, kind, name, uid } = workload;
-  const grade = gradeOf(pods, minimumGrade);
+  const annotations = barsOf(pods, minimum);
   return {
     metadata: {
       ...key,
       // Neither controller nor blocking: the observation goes with its workload and holds nothing up.
       ownerReferences: [{ apiVersion, kind, name, uid }],
-      ...(grade === undefined ? {} : { annotations: { [COMPLIANT_GRADE_ANNOTATION]: grade } }),
+      ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
     },
     spec: { source: 'sidecar', agentRef: { apiVersion, kind, name } },
   };
 }
 
 /**
- * The bar of compliance: of the pods' annotations the strictest, where the pods of a rollout disagree, whatever the order in
+ * The bars of compliance: of the pods' annotations the strictest, where the pods of a rollout disagree, whatever the order in
  * which they are known. The annotations of a running pod can be changed, so values that are not valid do not count and the
  * minimum holds here too; with a minimum there is always a bar, which nobody can lower on the observation.
  */
-function gradeOf(pods: readonly Pod[], minimum: Grade): Grade | undefined {
-  const grades = pods.flatMap((pod) => {
-    const read = ANNOTATIONS.compliantGrade.read(
-      pod.metadata.annotations?.[COMPLIANT_GRADE_ANNOTATION] ?? '',
-    );
-    return read.ok ? [read.value] : [];
+function barsOf(pods: readonly Pod[], minimum: MinimumBars): Record<string, string> {
+  const grade = gradeOf(valuesIn(pods, ANNOTATIONS.compliantGrade), minimum.grade);
+  const evidence = evidenceOf(valuesIn(pods, ANNOTATIONS.compliantEvidence), minimum.evidence);
+  return {
+    ...(grade === undefined ? {} : { [COMPLIANT_GRADE_ANNOTATION]: grade }),
+    ...(evidence === undefined ? {} : { [COMPLIANT_EVIDENCE_ANNOTATION]: String(evidence) }),
+  };
+}
+
+function valuesIn<T>(pods: readonly Pod[], row: AnnotationRow<T>): T[] {
+  return pods.flatMap(({ metadata }) => {
+    const found = row.read(metadata.annotations?.[row.name] ?? '');
+    return found.ok ? [found.value] : [];
   });
+}
+
+function gradeOf(grades: Grade[], minimum: Grade): Grade | undefined {
   const [strictest] = grades.sort();
-  return minimum === NO_MINIMUM ? strictest : [strictest ?? DEFAULT_COMPLIANT_GRADE, minimum].sort()[0];
+  return minimum === NO_MINIMUM.grade ? strictest : [strictest ?? DEFAULT_COMPLIANT_GRADE, minimum].sort()[0];
+}
+
+function evidenceOf(percents: readonly number[], minimum: number): number | undefined {
+  const strictest = percents.length === 0 ? undefined : Math.max(...percents);
+  return minimum === NO_MINIMUM.evidence
+    ? strictest
+    : Math.max(strictest ?? DEFAULT_COMPLIANT_EVIDENCE, minimum);
 }
 
 /**
@@ -61,7 +91,7 @@ export function isAsDesired(observation: AgentObservation, desired: DesiredObser
   return (
     sameJson(plain, desired.metadata.ownerReferences) &&
     sameJson(observation.spec.agentRef, desired.spec.agentRef) &&
-    annotations[COMPLIANT_GRADE_ANNOTATION] === desired.metadata.annotations?.[COMPLIANT_GRADE_ANNOTATION]
+    BARS.every((name) => annotations[name] === desired.metadata.annotations?.[name])
   );
 }
 

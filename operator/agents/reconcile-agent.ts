@@ -1,4 +1,3 @@
-import type { Grade } from '../../core/gap/gap.ts';
 import type { Installed } from '../../core/injection/drift.ts';
 import type { AgentObservation, ObservationStatus } from '../../core/observation/observation.ts';
 import type { Clock } from '../../runtime/clock.ts';
@@ -17,7 +16,7 @@ import { age } from './age.ts';
 import { announceNew, announceTaken } from './announce.ts';
 import { makesAgent } from './claim.ts';
 import { OWN_CONDITIONS, ownConditions, type Sighting } from './conditions.ts';
-import { agentWorkloadFirst, desiredObservation, isAsDesired } from './desired.ts';
+import { agentWorkloadFirst, desiredObservation, isAsDesired, type MinimumBars } from './desired.ts';
 import { driftIn } from './drift.ts';
 import { createOwnerReader, type OwnerReader, type WorkloadAnswer, type WorkloadRef } from './owner-chain.ts';
 import { activityOf, agentNameIn, wantsSidecar } from './workload-state.ts';
@@ -36,8 +35,8 @@ export interface ReconcileContext {
   observationAt(key: string): AgentObservation | undefined;
   /** What pods that are made now get; null: not known here. */
   installed: Installed | null;
-  /** The lowest bar that the annotation `platform.io/compliant-grade` may set. */
-  minimumCompliantGrade: Grade;
+  /** The lowest bars that `platform.io/compliant-grade` and `platform.io/compliant-evidence` may set. */
+  minimum: MinimumBars;
   /** The injector leaves these out. */
   excludedNamespaces: readonly string[];
   /** Pods of the agent, by label or by the name that injection would give them; ended and leaving ones too. */
@@ -100,7 +99,7 @@ async function reconcileSeen(
   if (!workload) return { againInMs: resyncIn(RESYNC_MS) };
   const desired = desiredObservation({ namespace, name }, workload, {
     pods,
-    minimumGrade: context.minimumCompliantGrade,
+    minimum: context.minimum,
   });
   const { installed } = context;
   const sighting = { pods, workloads, services: context.servicesIn(namespace), installed };

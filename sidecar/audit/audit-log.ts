@@ -24,7 +24,7 @@ import { EventMemory } from './event-memory.ts';
 import { Journal } from './journal.ts';
 import { Recording } from './recording.ts';
 import { AuditRing } from './ring.ts';
-import { SeenTimes } from './seen-times.ts';
+import { SeenTimes } from '../../core/evidence/seen-times.ts';
 
 export interface Arrival {
   requestId: string;

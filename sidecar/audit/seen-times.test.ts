@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import { auditLogOf } from '../../testing/audit-log.ts';
 import { ManualClock } from '../../testing/manual-clock.ts';
 import type { AuditLog } from './audit-log.ts';
-import { SeenTimes } from './seen-times.ts';
+import { SeenTimes } from '../../core/evidence/seen-times.ts';
 
 const START = '2026-03-01T12:00:00.000Z';
 const HOUR_MS = 3_600_000;

@@ -16,7 +16,7 @@ import { gather, type AgentEnvironment } from '../../probe/gather.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { AuditLog } from '../audit/audit-log.ts';
-import type { SeenTimes } from '../audit/seen-times.ts';
+import type { SeenTimes } from '../../core/evidence/seen-times.ts';
 import type { CurrentManifest } from '../manifest/current-manifest.ts';
 import type { PolicyDesk } from '../policy/policy-desk.ts';
 import type { ProofStore } from '../proofs/proof-store.ts';

@@ -259,6 +259,8 @@ spec:
   value: {{ .Values.policy.minimumMode | quote }}
 - name: POLICY_MINIMUM_COMPLIANT_GRADE
   value: {{ .Values.policy.minimumCompliantGrade }}
+- name: POLICY_MINIMUM_COMPLIANT_EVIDENCE
+  value: {{ int .Values.policy.minimumCompliantEvidence | quote }}
 {{- end -}}
 
 {{/* CEL: whether e.name is one of these names; a * at the end of one stands for the rest. */}}

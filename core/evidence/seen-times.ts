@@ -1,4 +1,4 @@
-import { EVIDENCE_MS } from '../../core/evidence/sightings.ts';
+import { EVIDENCE_MS } from './sightings.ts';
 
 /** Keys that are kept; at 500 characters each about 2 MB. */
 const MAX_KEYS = 2000;
