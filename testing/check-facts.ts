@@ -45,7 +45,7 @@ export function installedFacts(change: Partial<InstalledFacts> = {}): InstalledF
 
 export function observation(
   type: ConditionType,
-  status: 'True' | 'False',
+  status: 'True' | 'False' | 'Unknown',
   reason: string,
   message: string,
 ): AgentObservation {

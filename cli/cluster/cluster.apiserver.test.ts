@@ -282,10 +282,27 @@ const deployment = (name: string): Body => ({
         'an agent that is silent',
         'agent-silent',
         'agent chat in team: words',
-        () => observe(['Reporting', 'False', 'Stale'], ['Routed', 'False', 'ServiceBypassesSidecar']),
-        () => observe(['Reporting', 'True', 'HeartbeatReceived'], ['Routed', 'True', 'ThroughSidecar']),
+        () =>
+          observe(
+            ['Reporting', 'False', 'Stale'],
+            ['Routed', 'False', 'ServiceBypassesSidecar'],
+            ['Compliant', 'Unknown', 'NotShown'],
+          ),
+        () =>
+          observe(
+            ['Reporting', 'True', 'HeartbeatReceived'],
+            ['Routed', 'True', 'ThroughSidecar'],
+            ['Compliant', 'True', 'Compliant'],
+          ),
       ],
       ['a Service that bypasses', 'agent-bypassed', 'agent chat in team: words', NOTHING, NOTHING],
+      [
+        'an agent of which little was shown',
+        'agent-not-shown',
+        'agent chat in team: words',
+        NOTHING,
+        NOTHING,
+      ],
       [
         'a pod whose image is not there',
         'image-pull',

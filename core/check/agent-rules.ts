@@ -110,6 +110,13 @@ export const AGENT_RULES: readonly CheckRule<InstalledFacts>[] = [
     when: 'two workloads of a namespace claim one agent name: condition `Conflict`',
     mend: 'Give one of them another name: annotation `platform.io/agent-name`.',
   }),
+  condition('agent-not-shown', {
+    severity: 'warning',
+    type: 'Compliant',
+    is: (status, reason) => status === 'Unknown' && reason === 'NotShown',
+    when: 'too little of what the manifest of an agent declares was shown in the last 24 hours: condition `Compliant`. An agent that reports nothing has a good grade and is not compliant',
+    mend: 'Let the agent report what it does (docs/guide/agent.md), or submit proofs. [evidence.md](evidence.md) has what shows each item.',
+  }),
   condition('agent-policy-not-loaded', {
     severity: 'error',
     type: 'PolicyLoaded',

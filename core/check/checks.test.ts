@@ -414,6 +414,15 @@ const FOUND: [what: string, seen: Seen, code: string, words: string, hint: strin
     'describe',
   ],
   [
+    'an agent of which little was shown',
+    installed({
+      observations: known([observation('Compliant', 'Unknown', 'NotShown', 'never shown: tool search')]),
+    }),
+    'agent-not-shown',
+    'never shown: tool search',
+    'describe agentobservation chat -n team',
+  ],
+  [
     'rules that are not loaded',
     installed({
       observations: known([observation('PolicyLoaded', 'False', 'PolicyNotLoaded', 'without rules')]),
