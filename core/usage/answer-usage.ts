@@ -25,19 +25,38 @@ interface Call {
   isUnreadable: boolean;
   isFinished: boolean;
   isRoot: boolean;
+  /** Its last piece came without counts, and none has come with them. */
+  isWaiting: boolean;
 }
 
 export function createUsageCollector(): UsageCollector {
   const calls = new Map<string, Call>();
+  /** Of ids that mean a call which has another id as well: that one. */
+  const aliases = new Map<string, string>();
+  /** The first id that an event of a run had. */
+  const idsOfRuns = new Map<string, string>();
   /** What has no id: usage of the whole answer, or of its only call. */
   const unnamed: Call = { ...NO_CALL };
   let last: Call | null = null;
   let modelId: string | null = null;
   let steps = 0;
 
+  /** The id under which a finding's call is kept. */
+  const idOf = ({ id, runId, kind, counts }: Finding): string | null => {
+    if (id === null) return null;
+    // LangChain in JavaScript: the piece with the counts has an id of its own, and comes last.
+    const endsLast = kind === 'piece' && counts !== null && id.startsWith('run-') && last?.isWaiting === true;
+    const known = (runId === null ? null : idsOfRuns.get(runId)) ?? (endsLast ? last?.id : null) ?? id;
+    if (runId !== null && idsOfRuns.size < MAX_CALLS) idsOfRuns.set(runId, known);
+    const isNew = !calls.has(`id ${id}`) && !aliases.has(id);
+    if (known !== id && isNew && aliases.size < MAX_CALLS) aliases.set(id, known);
+    return aliases.get(id) ?? id;
+  };
+
   const callOf = (finding: Finding): Call => {
-    const { id, kind } = finding;
-    if (kind === 'end' && (id === null || !calls.has(id)) && last !== null) return last;
+    const { kind } = finding;
+    const id = idOf(finding);
+    if (kind === 'end' && (id === null || !calls.has(`id ${id}`)) && last !== null) return last;
     if (id === null && kind !== 'step') return unnamed;
     const key = id === null ? `step ${(steps += 1)}` : `id ${id}`;
     const known = calls.get(key);
@@ -59,8 +78,9 @@ export function createUsageCollector(): UsageCollector {
         call.isRoot ||= finding.isRoot;
         if (finding.counts === 'unreadable') call.isUnreadable = true;
         else if (call === unnamed) ofEvent = sumOf(ofEvent, finding.counts);
-        else if (finding.kind === 'piece') call.pieces = sumOf(call.pieces, finding.counts);
+        else if (finding.kind === 'piece') call.pieces = withPiece(call.pieces, finding.counts);
         else call.counts = largestOf(call.counts, finding.counts);
+        call.isWaiting = finding.kind === 'piece' && countsOfCall(call) === null;
         last = call;
       }
       unnamed.counts = largestOf(unnamed.counts, ofEvent);
@@ -71,7 +91,7 @@ export function createUsageCollector(): UsageCollector {
 
 const NO_CALL: Call = {
   ...{ id: null, modelId: null, counts: null, pieces: null },
-  ...{ isUnreadable: false, isFinished: false, isRoot: false },
+  ...{ isUnreadable: false, isFinished: false, isRoot: false, isWaiting: false },
 };
 
 function resultOf(
@@ -157,6 +177,13 @@ function sumOf(first: TokenCounts | null, second: TokenCounts | null): TokenCoun
     completionTokens: first.completionTokens + second.completionTokens,
     totalTokens: first.totalTokens + second.totalTokens,
   };
+}
+
+/** A piece that has no less than all before it together is their sum: libraries repeat a message whole when it is complete. */
+function withPiece(sum: TokenCounts | null, piece: TokenCounts | null): TokenCounts | null {
+  if (sum === null || piece === null) return sum ?? piece;
+  const isSum = piece.promptTokens >= sum.promptTokens && piece.completionTokens >= sum.completionTokens;
+  return isSum ? largestOf(sum, piece) : sumOf(sum, piece);
 }
 
 /** Member by member: a vendor sends the counts of the prompt and of the completion in different events, each growing. */

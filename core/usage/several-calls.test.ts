@@ -41,6 +41,15 @@ const aiMessage = (id: string, input: number, output: number, type = 'ai') => ({
   usage_metadata: { input_tokens: input, output_tokens: output, total_tokens: input + output },
 });
 
+const messagePiece = (id: string) => ({ type: 'AIMessageChunk', id, content: 'a', response_metadata: {} });
+const modelEvent = (kind: string, run: string, data: object) => ({
+  ...{ event: `on_chat_model_${kind}`, run_id: run, data },
+});
+const step = (id: string, input: number, output: number) => ({
+  usage: { inputTokens: input, outputTokens: output },
+  response: { id },
+});
+
 describe('calls of one answer', () => {
   test.each<[string, readonly unknown[], unknown]>([
     [
@@ -52,6 +61,14 @@ describe('calls of one answer', () => {
       'two streamed completions, the first without usage',
       [chunk('a', text), chunk('a', stop), chunk('b', text), chunk('b', stop), chunk('b', used(5, 6))],
       [5, 6, 1, 1],
+    ],
+    [
+      'two completions that are streamed at the same time',
+      [
+        ...[chunk('a', text), chunk('b', text), chunk('a', stop), chunk('b', stop)],
+        ...[chunk('a', used(3, 4)), chunk('b', used(5, 6))],
+      ],
+      [8, 10, 2, 0],
     ],
     [
       'a completion whose last chunk has no id',
@@ -136,6 +153,72 @@ describe('calls of one answer', () => {
         [aiMessage('x', 3, 0, 'AIMessageChunk'), {}],
         [aiMessage('x', 0, 4, 'AIMessageChunk'), {}],
         { messages: [aiMessage('x', 3, 4)] },
+      ],
+      [3, 4, 1, 0],
+    ],
+    [
+      'pieces that each add to the counts before',
+      [
+        aiMessage('x', 3, 4, 'AIMessageChunk'),
+        aiMessage('x', 0, 5, 'AIMessageChunk'),
+        aiMessage('x', 0, 6, 'AIMessageChunk'),
+      ],
+      [3, 15, 1, 0],
+    ],
+    [
+      'pieces whose last one has an id of its own, and then the message',
+      [
+        messagePiece('chatcmpl-1'),
+        aiMessage('run-1', 3, 4, 'AIMessageChunk'),
+        aiMessage('chatcmpl-1', 3, 4, 'AIMessageChunk'),
+        { messages: [aiMessage('chatcmpl-1', 3, 4)] },
+        messagePiece('chatcmpl-2'),
+        aiMessage('run-2', 5, 6, 'AIMessageChunk'),
+        { messages: [aiMessage('chatcmpl-1', 3, 4), aiMessage('chatcmpl-2', 5, 6)] },
+      ],
+      [8, 10, 2, 0],
+    ],
+    [
+      'events of two runs at the same time, whose pieces and messages have different ids',
+      [
+        modelEvent('stream', '1', { chunk: messagePiece('chatcmpl-1') }),
+        modelEvent('stream', '2', { chunk: messagePiece('chatcmpl-2') }),
+        modelEvent('stream', '1', { chunk: aiMessage('run-1', 3, 4, 'AIMessageChunk') }),
+        modelEvent('stream', '2', { chunk: aiMessage('run-2', 5, 6, 'AIMessageChunk') }),
+        modelEvent('end', '2', {
+          output: aiMessage('chatcmpl-2', 5, 6),
+          input: aiMessage('chatcmpl-1', 3, 4),
+        }),
+        modelEvent('end', '1', { output: aiMessage('chatcmpl-1', 3, 4) }),
+      ],
+      [8, 10, 2, 0],
+    ],
+    [
+      'a step with an id whose call has another one, and then all steps',
+      [
+        { messageId: 'm', output: { usage: { inputTokens: 3, outputTokens: 4 }, steps: [step('c1', 3, 4)] } },
+        {
+          messageId: 'm',
+          output: {
+            usage: { inputTokens: 8, outputTokens: 10 },
+            steps: [step('c1', 3, 4), step('c2', 5, 6)],
+          },
+        },
+      ],
+      [8, 10, 2, 0],
+    ],
+    [
+      'the message that a response consists of, which states no tokens of its own',
+      [
+        { type: 'response.created', response: response('r', 'in_progress', null) },
+        {
+          type: 'response.output_item.done',
+          item: { type: 'message', id: 'msg', role: 'assistant', status: 'completed', content: [] },
+        },
+        {
+          type: 'response.completed',
+          response: response('r', 'completed', { input_tokens: 3, output_tokens: 4 }),
+        },
       ],
       [3, 4, 1, 0],
     ],

@@ -5,6 +5,8 @@ import { countsOf, type TokenCounts } from './token-counts.ts';
 export interface Finding {
   /** Of the call: the vendor's or framework's id; null: it has none. */
   id: string | null;
+  /** Of the call as well: the framework's id of a run, which each event about this call has; null: it has none. */
+  runId: string | null;
   /** null: it is not named. */
   modelId: string | null;
   /** null: an answer of a model, or a piece of one, that states no usage here. */
@@ -38,7 +40,11 @@ const HOLDERS = [
 const HOLDERS_BY_MODEL = ['modelUsage', 'model_usage'] as const;
 
 const IDS = ['id', 'response_id', 'responseId', 'provider_response_id', 'messageId', 'message_id'] as const;
-const MODELS = ['model', 'model_name', 'modelName', 'modelId', 'model_id', 'modelVersion'] as const;
+const MODELS = [
+  ...['model', 'model_name', 'modelName', 'modelId', 'model_id', 'modelVersion'],
+  // LangChain's events have it next to the message.
+  'ls_model_name',
+] as const;
 /** Members whose own members name what the object around them is. */
 const ABOUT = ['response_metadata', 'response', 'metadata'] as const;
 
@@ -48,12 +54,13 @@ const MAX_DEPTH = 40;
 
 /** Every call of a model that a JSON value shows. */
 export function findUsage(value: unknown): Finding[] {
-  return findingsIn(value, { id: null, modelId: null, depth: 0, isRoot: true });
+  return findingsIn(value, { id: null, runId: null, modelId: null, depth: 0, isRoot: true });
 }
 
 interface Place {
   /** Of the nearest object around. */
   id: string | null;
+  runId: string | null;
   modelId: string | null;
   depth: number;
   isRoot: boolean;
@@ -70,18 +77,26 @@ function findingsIn(value: unknown, around: Place): Finding[] {
 
 function findingsOfObject(object: Record<string, unknown>, around: Place): Finding[] {
   const type = own(object, 'type');
-  const place = { ...around, id: idOf(object) ?? around.id, modelId: modelOf(object) ?? around.modelId };
+  const place = {
+    ...around,
+    id: idOf(object) ?? around.id,
+    runId: runOf(object) ?? around.runId,
+    modelId: modelOf(object) ?? around.modelId,
+  };
   const inside = { ...place, depth: around.depth + 1, isRoot: false };
   const below: Finding[] = [];
   for (const [name, member] of Object.entries(object)) {
     if (typeof member !== 'object' || member === null) continue;
     // `response.completed` of the Responses API and `message_start` of Anthropic hold the answer itself.
     const isRoot = around.isRoot && typeof type === 'string' && EVENT_OF[name]?.test(type) === true;
-    below.push(...findingsIn(member, { ...inside, isRoot }));
+    // What the call was given holds the messages of earlier ones.
+    const runId = name === 'input' ? null : inside.runId;
+    below.push(...findingsIn(member, { ...inside, runId, isRoot }));
   }
   below.push(...callsByModel(object, place));
   const found: Omit<Finding, 'counts'> = {
     id: place.id,
+    runId: place.runId,
     modelId: place.modelId,
     kind: kindOf(object),
     isFinished: isFinished(object),
@@ -103,7 +118,7 @@ function callsByModel(object: Record<string, unknown>, { id }: Place): Finding[]
     const counts = countsOf(holder);
     if (counts === null) return [];
     const named = { id: id === null ? null : `${id} ${modelId}`, modelId: cut(modelId, MAX_NAME) };
-    return [{ ...named, counts, kind: 'whole', isFinished: true, isRoot: false }];
+    return [{ ...named, runId: null, counts, kind: 'whole', isFinished: true, isRoot: false }];
   });
 }
 
@@ -113,7 +128,7 @@ function callsByModel(object: Record<string, unknown>, { id }: Place): Finding[]
  */
 function larger(sum: Finding, below: readonly Finding[]): Finding[] {
   const known = below.filter(({ counts }) => counts !== null);
-  const areCalls = sum.id === null || new Set(known.map(({ id }) => id)).size > 1;
+  const areCalls = sum.id === null || known.some(({ id }) => id !== sum.id);
   const [ofCalls, ofSum] = [totalOf(known), totalOf([sum])];
   return ofCalls > ofSum || (ofCalls === ofSum && ofCalls > 0 && areCalls) ? known : [sum];
 }
@@ -165,6 +180,14 @@ function idOf(object: Record<string, unknown>): string | null {
   return textAt(object, IDS) ?? textIn(own(object, 'response'), IDS);
 }
 
+/** LangChain's events about one call: its pieces and its message have ids of two kinds. */
+function runOf(object: Record<string, unknown>): string | null {
+  const event = own(object, 'event');
+  return typeof event === 'string' && MODEL_EVENT.test(event) ? textAt(object, ['run_id']) : null;
+}
+
+const MODEL_EVENT = /^on_(chat_model|llm)_/;
+
 function modelOf(object: Record<string, unknown>): string | null {
   const named = textAt(object, MODELS);
   if (named !== null) return named;
@@ -198,7 +221,7 @@ function isModelAnswer(object: Record<string, unknown>): boolean {
     return choices.every(isChoice) && (choices.length > 0 || modelOf(object) !== null);
   const type = own(object, 'type');
   return (
-    (type === 'message' && own(object, 'role') === 'assistant') ||
+    (type === 'message' && own(object, 'role') === 'assistant' && Object.hasOwn(object, 'stop_reason')) ||
     ((type === 'ai' || type === 'AIMessageChunk') && isRecord(own(object, 'response_metadata')))
   );
 }
