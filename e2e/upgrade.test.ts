@@ -263,7 +263,9 @@ describe.each(STEPS)('%s', (what, version, step) => {
   test('keeps the observations, and moves no time of a condition', () => {
     expect(now.uids).toEqual(first.uids);
     for (const [agent, conditions] of Object.entries(first.conditions)) {
-      const wanted = conditions.map(({ type, status, lastTransitionTime }) =>
+      // Since 0.2.0 Compliant needs evidence, which the status of 0.1.0 does not have: Unknown until the next heartbeat.
+      const lasting = conditions.filter(({ type }) => type !== 'Compliant');
+      const wanted = lasting.map(({ type, status, lastTransitionTime }) =>
         expect.objectContaining({ type, status, lastTransitionTime }),
       );
       expect(now.conditions[agent]).toEqual(expect.arrayContaining(wanted));
