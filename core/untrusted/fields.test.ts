@@ -1,4 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import fc from '../../testing/properties.ts';
 import {
   cut,
@@ -27,6 +29,22 @@ describe('text', () => {
     ['ab🎉', 4, 'ab🎉'],
   ])('%s cut at %i is %s', (value, max, expected) => {
     expect(cut(value, max)).toBe(expected);
+  });
+
+  test('what is cut off is not kept in memory', () => {
+    setFlagsFromString('--expose-gc');
+    const collect = runInNewContext('gc') as () => void;
+    const heldBy = (keep: (long: string) => string): number => {
+      collect();
+      const before = process.memoryUsage().heapUsed;
+      const kept = Array.from({ length: 30 }, (_, n) =>
+        keep(JSON.parse(`"${'x'.repeat(1e6)}${n}"`) as string),
+      );
+      collect();
+      return kept.length && process.memoryUsage().heapUsed - before;
+    };
+    expect(heldBy((long) => long.slice(0, 200))).toBeGreaterThan(25e6);
+    expect(heldBy((long) => cut(long, 200))).toBeLessThan(5e6);
   });
 
   test('cut is never half a character, and never longer', () => {

@@ -18,6 +18,7 @@ import { requestUsageOf } from '../../core/usage/answer-usage.ts';
 import { CallMemory, UnreadCalls } from '../../core/usage/call-memory.ts';
 import { callsIn, callsOf, callsWithoutUsageOf, lateCallsOf } from '../../core/usage/entry-usage.ts';
 import { addCalls, emptyWindow, subtractWindow } from '../../core/usage/usage-window.ts';
+import { cut, detached } from '../../core/untrusted/fields.ts';
 import type { CallSum, ModelCall, ReadUsage, UsageTotals, UsageWindow } from '../../core/usage/usage.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { EventMemory } from './event-memory.ts';
@@ -87,11 +88,12 @@ export class AuditLog {
     const { clock, withQuery, chatPath, keepForUsage } = this.#options;
     const query = target.indexOf('?');
     const path = query < 0 ? target : target.slice(0, query);
+    const recorded = cut(withQuery ? target : path, MAX_PATH);
     const entry = this.ring.insert({
       requestId,
       timestamp: clock.now().toISOString(),
       method,
-      path: (withQuery ? target : path).slice(0, MAX_PATH),
+      path: target.length > MAX_PATH ? detached(recorded) : recorded,
       bytesIn: 0,
       bytesOut: 0,
     });
