@@ -52,7 +52,7 @@ integration: dist/.built ## Tests against real OPA, API server, bundles and the 
 # promises as limits (CONTRIBUTING.md).
 soak: export SEED := $(or $(SEED),$(shell date +%s))
 soak: export SOAK := 1
-soak: dist/.built ## The long forms of tests, with the promised times as limits: fault injection in the unit tests (TURBULENCE_LATE=), 500,000 pairs through both policy engines (PAIRS=), 100 rotations of certificates (ROTATIONS=), ten minutes of churn in a cluster (CHURN_SECONDS=), outages, scale, memory; about an hour
+soak: dist/.built ## The long forms of tests, with the promised times as limits: fault injection in the unit tests (TURBULENCE_LATE=), 500,000 pairs through both policy engines (PAIRS=), 100 rotations of certificates (ROTATIONS=), ten minutes of churn in a cluster (CHURN_SECONDS=), outages, scale, memory, all clients and frameworks; about an hour
 	@echo "SEED=$$SEED"
 	@e2e/cluster/build.sh && e2e/images/build.sh
 	@npm run --silent test:unit -- --findRelatedTests testing/seed.ts

@@ -157,6 +157,18 @@ export default defineConfig({
       },
       rules: { 'no-redeclare': 'error', 'no-undef': 'error', 'typescript/unbound-method': 'off' },
     },
+    {
+      files: ['testing/frameworks/programs/*.mjs'],
+      globals: {
+        fetch: 'readonly',
+        AbortController: 'readonly',
+        Headers: 'readonly',
+        ReadableStream: 'readonly',
+        Response: 'readonly',
+        TextEncoder: 'readonly',
+        TextEncoderStream: 'readonly',
+      },
+    },
     { files: ['**/*.cjs'], env: { commonjs: true } },
   ],
 });

@@ -9,6 +9,7 @@ import { evidenceReferencePage } from './generate-evidence-page.ts';
 import { complianceReferencePage } from './generate-compliance-page.ts';
 import { rulesReferencePage } from './generate-rules-page.ts';
 import { chartDefaults, chartPage } from './generate-chart-files.ts';
+import { clientsPage } from './generate-clients-page.ts';
 import { chartResourceDefinition, observationReferencePage } from './generate-observation-page.ts';
 
 interface Generated {
@@ -26,6 +27,7 @@ const GENERATED: Generated[] = [
   { file: 'docs/reference/rules.md', content: rulesReferencePage },
   { file: 'docs/reference/compliance.md', content: complianceReferencePage },
   { file: 'docs/reference/evidence.md', content: evidenceReferencePage },
+  { file: 'docs/guide/clients.md', content: clientsPage },
   // Helm reads no file outside its chart.
   { file: 'helm/agent-compliance/files/agentobservations.yaml', content: chartResourceDefinition },
   { file: 'helm/agent-compliance/files/defaults.yaml', content: chartDefaults },

@@ -56,7 +56,8 @@ export function createUsageCollector(): UsageCollector {
   const callOf = (finding: Finding): Call => {
     const { kind } = finding;
     const id = idOf(finding);
-    if (kind === 'end' && (id === null || !calls.has(`id ${id}`)) && last !== null) return last;
+    const isLast = kind === 'end' || (kind === 'tail' && last !== null && countsOfCall(last) === null);
+    if (isLast && last !== null && (id === null || !calls.has(`id ${id}`))) return last;
     if (id === null && kind !== 'step') return unnamed;
     const key = id === null ? `step ${(steps += 1)}` : `id ${id}`;
     const known = calls.get(key);

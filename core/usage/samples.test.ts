@@ -50,6 +50,7 @@ const EXPECTED: readonly [string, typeof ONE | typeof THREE | typeof UNKNOWN][] 
   ['smolagents-python-result.json', THREE],
   ['llamaindex-python-output.json', UNKNOWN],
   ['llamaindex-python-events.sse', UNKNOWN],
+  ['llamaindex-python-events-with-raw.sse', THREE],
   ['ai-sdk-javascript-text-with-usage.json', THREE],
   ['ai-sdk-javascript-steps-of-anthropic.json', THREE],
   ['ai-sdk-javascript-full-stream.sse', THREE],

@@ -71,6 +71,11 @@ describe('calls of one answer', () => {
       [8, 10, 2, 0],
     ],
     [
+      'two completions of which only the last chunks are passed on',
+      [{ raw: chunk('a', used(3, 4)) }, { raw: chunk('b', used(5, 6)) }],
+      [8, 10, 2, 0],
+    ],
+    [
       'a completion whose last chunk has no id',
       [chunk('a', stop), chunk(undefined, used(3, 4))],
       [3, 4, 1, 0],

@@ -13,9 +13,10 @@ export interface Finding {
   counts: TokenCounts | 'unreadable' | null;
   /**
    * `whole`: all that the call has used so far. `piece`: to be added to the other pieces of this id. `end`: belongs to the
-   * answer that began last, where its id is not known. `step`: a call of its own, though without an id.
+   * answer that began last, where its id is not known. `tail`: the same, unless that answer has stated its usage already.
+   * `step`: a call of its own, though without an id.
    */
-  kind: 'whole' | 'piece' | 'end' | 'step';
+  kind: 'whole' | 'piece' | 'end' | 'tail' | 'step';
   /** No more of this answer is expected. */
   isFinished: boolean;
   /** The value itself is this answer, and not one that a framework repeats in its own JSON. */
@@ -159,7 +160,7 @@ function kindOf(object: Record<string, unknown>): Finding['kind'] {
   if (type === 'finish-step' || type === 'step-finish') return 'step';
   // The last chunk of a chat completion, which some servers send under another id.
   const choices = own(object, 'choices');
-  return Array.isArray(choices) && choices.length === 0 ? 'end' : 'whole';
+  return Array.isArray(choices) && choices.length === 0 ? 'tail' : 'whole';
 }
 
 /** Of a chunk: whether its choices are; of a response in the background: whether it is no longer under way. */

@@ -1,0 +1,47 @@
+#!/bin/bash
+# framework-packages.sh node|python - the packages that the programs of testing/frameworks import.
+#
+# They are installed from their lock files into a folder of the cache that is named after the lock; nothing else changes.
+# Prints the folder. Idempotent: a second run takes a tenth of a second.
+# Exit 3: this machine cannot have them; the reason is printed.
+set -euo pipefail
+KIND=${1:?node or python}
+LOCKS=$(cd "$(dirname "$0")/../testing/frameworks/packages" && pwd)
+CACHE=${AGENT_COMPLIANCE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/agent-compliance}/frameworks
+
+cannot() { echo "$1: rows of the framework matrix with packages for $KIND need it"; exit 3; }
+
+case $KIND in
+  node) LOCK=$LOCKS/package-lock.json ;;
+  python)
+    LOCK=$LOCKS/requirements.txt
+    # The versions that the locked packages have binaries for.
+    PYTHON=$(for each in python3.11 python3.12 python3.13 python3; do
+      "$each" -c 'import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null && echo "$each" && break
+    done) || cannot "Python 3.11, 3.12 or 3.13 with venv is missing"
+    ;;
+  *) echo "usage: $0 node|python"; exit 1 ;;
+esac
+
+FOLDER=$CACHE/$KIND-$(sha256sum "$LOCK" | cut -c1-16)
+if [ -e "$FOLDER/.complete" ]; then echo "$FOLDER"; exit 0; fi
+
+mkdir -p "$CACHE"
+# Two at once would install into the same folder: the second waits, then finds everything done.
+exec 9> "$CACHE/lock"
+flock 9
+if [ -e "$FOLDER/.complete" ]; then echo "$FOLDER"; exit 0; fi
+rm -rf "$FOLDER"
+mkdir -p "$FOLDER"
+echo "installing packages for $KIND into $FOLDER"
+if [ "$KIND" = node ]; then
+  cp "$LOCKS/package.json" "$LOCK" "$FOLDER"
+  # Neither scripts nor anything that the lock does not name.
+  (cd "$FOLDER" && npm ci --ignore-scripts --no-fund --no-audit --loglevel=error)
+else
+  "$PYTHON" -m venv "$FOLDER"
+  # The lock names every package that is wanted, without what CrewAI has for vector stores and clusters.
+  "$FOLDER/bin/pip" install --quiet --disable-pip-version-check --no-deps --require-hashes --only-binary :all: -r "$LOCK"
+fi
+touch "$FOLDER/.complete"
+echo "$FOLDER"

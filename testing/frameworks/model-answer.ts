@@ -1,0 +1,69 @@
+export type Json = Readonly<Record<string, unknown>>;
+
+export const isObject = (value: unknown): value is Json =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+export const objectsIn = (value: unknown): Json[] => (Array.isArray(value) ? value.filter(isObject) : []);
+
+export type Protocol = 'chat' | 'responses' | 'anthropic';
+
+export interface ToolCall {
+  name: string;
+  /** JSON */
+  input: string;
+}
+
+/** What the model does next: it calls tools, or it answers with text. */
+export interface Step {
+  tools: ToolCall[];
+  text: string;
+}
+
+/** One answer of the model, in the words of no protocol. */
+export interface ModelAnswer extends Step {
+  /** 64 hexadecimal digits. */
+  id: string;
+  model: string;
+  /** 16 of them from a cache. */
+  promptTokens: number;
+  /** 2 of them for reasoning. */
+  completionTokens: number;
+  statesUsage: boolean;
+}
+
+export const [CACHED, REASONING] = [16, 2] as const;
+/** 2026-01-01T00:00:00Z in seconds. */
+export const CREATED = 1_767_225_600;
+
+/** How a vendor's protocol reads a request and writes an answer. */
+export interface Wire {
+  protocol: Protocol;
+  /** The end of the request's path. */
+  path: string;
+  /** Names of the tools that the request offers. */
+  toolsOf(body: Json): string[];
+  statesUsageInStream(body: Json): boolean;
+  whole(answer: ModelAnswer): unknown;
+  /** Server-sent events, each as it is on the wire. */
+  stream(answer: ModelAnswer): string[];
+}
+
+/** Calls of tools before the model answers with text, so that one answer of an agent takes three calls. */
+const ROUNDS = 2;
+const TEXT = 'Six times seven is “42”.';
+
+/** The step of a model that was offered these tools. A tool named `final_answer` is how some frameworks take the text. */
+export function stepAt(call: number, tools: readonly string[]): Step {
+  const tool = tools.find((name) => name !== 'final_answer');
+  if (tool !== undefined && call < ROUNDS)
+    return { tools: [{ name: tool, input: `{"a":6,"b":${call + 6}}` }], text: '' };
+  if (tools.includes('final_answer'))
+    return { tools: [{ name: 'final_answer', input: JSON.stringify({ answer: TEXT }) }], text: '' };
+  return { tools: [], text: TEXT };
+}
+
+/** The text as a model streams it. */
+export const piecesOf = (text: string): string[] => text.match(/.{1,6}/gsu) ?? [];
+
+export const event = (data: unknown, name?: string): string =>
+  `${name === undefined ? '' : `event: ${name}\n`}data: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`;

@@ -1,0 +1,172 @@
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { copyFileSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { connect } from 'node:net';
+import { createInterface } from 'node:readline';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { ChildServer } from '../child-server.ts';
+import type { Packages } from './row.ts';
+
+const SOURCES = join(import.meta.dirname, 'programs');
+const SCRIPT = join(import.meta.dirname, '../../scripts/framework-packages.sh');
+
+type Found = { folder: string } | { missing: string };
+const found = new Map<Packages, Found>();
+
+/** Where these packages are; the script fetches them when they are not there (a minute, once). */
+function packagesFolder(packages: Packages): Found {
+  const known = found.get(packages);
+  if (known !== undefined) return known;
+  const folder = packages === 'none' ? { folder: join(import.meta.dirname, '../..') } : fetched(packages);
+  found.set(packages, folder);
+  return folder;
+}
+
+function fetched(packages: Packages): Found {
+  const { status, stdout, stderr } = spawnSync(SCRIPT, [packages], { encoding: 'utf8' });
+  if (status === 0) return { folder: stdout.trim().split('\n').at(-1) ?? '' };
+  if (status !== 3) throw new Error(`scripts/framework-packages.sh ${packages} failed: ${stdout}${stderr}`);
+  process.stderr.write(`SKIPPED: ${stdout.trim()}\n`);
+  return { missing: stdout.trim() };
+}
+
+/** Why this machine cannot have these packages; undefined: it can. */
+export function whyNoPackages(packages: Packages): string | undefined {
+  const folder = packagesFolder(packages);
+  return 'missing' in folder ? folder.missing : undefined;
+}
+
+/** The installed version of a package. */
+export function versionOf(name: string, packages: Packages): string {
+  const folder = folderOf(packages);
+  if (packages !== 'python') {
+    const file = readFileSync(join(folder, 'node_modules', name, 'package.json'), 'utf8');
+    return (JSON.parse(file) as { version: string }).version;
+  }
+  const code = `from importlib.metadata import version; print(version("${name}"))`;
+  const { status, stdout, stderr } = spawnSync(pythonIn(folder), ['-c', code], { encoding: 'utf8' });
+  if (status !== 0) throw new Error(`the version of ${name} is not known: ${stderr}`);
+  return stdout.trim();
+}
+
+function folderOf(packages: Packages): string {
+  const folder = packagesFolder(packages);
+  if ('missing' in folder) throw new Error(folder.missing);
+  return folder.folder;
+}
+
+const pythonIn = (folder: string): string => join(folder, 'bin/python3');
+
+export interface Served {
+  close(): Promise<void>;
+  /** What it has written. */
+  output(): string;
+}
+
+export interface Client {
+  /** What a call gives, or its error, as JSON. Rejects when the program has ended. */
+  call(name: string, url: string): Promise<string>;
+  close(): Promise<void>;
+}
+
+/** The programs of `programs/` as processes, each beside the packages that it imports. */
+export class Programs {
+  readonly #folder = mkdtempSync(join(tmpdir(), 'frameworks-'));
+  readonly #running = new Set<ChildProcess>();
+
+  /** Starts a server on `port` and waits until it accepts connections. Rejects with its output when it does not. */
+  async serve(program: string, packages: Packages, env: Record<string, string>): Promise<Served> {
+    const child = this.#spawn([program], packages, env);
+    const server = new ChildServer(child);
+    const close = async (): Promise<void> => {
+      child.kill('SIGKILL');
+      await server.ended;
+    };
+    const served = { close, output: () => server.failure(program).message };
+    if ((await server.untilUp(() => accepts(Number(env['PORT'])))) !== null) return served;
+    await close();
+    throw server.failure(program);
+  }
+
+  /** Starts a client that runs one call after the other. */
+  client(program: string, packages: Packages): Client {
+    const child = this.#spawn([program], packages, {});
+    const server = new ChildServer(child);
+    const lines = createInterface({ input: child.stdout! })[Symbol.asyncIterator]();
+    return {
+      async call(name, url) {
+        child.stdin?.write(`${JSON.stringify({ name, url })}\n`);
+        for (;;) {
+          const { done, value } = await lines.next();
+          if (done === true) throw server.failure(program);
+          // Some libraries write to the output as well.
+          if (value.startsWith('{')) return value;
+        }
+      },
+      async close() {
+        child.kill('SIGKILL');
+        await server.ended;
+      },
+    };
+  }
+
+  /** Ends what still runs. */
+  async close(): Promise<void> {
+    const ends = [...this.#running].map((child) => once(child, 'close'));
+    for (const child of this.#running) child.kill('SIGKILL');
+    await Promise.all(ends);
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  #spawn([program = '', ...args]: string[], packages: Packages, env: Record<string, string>): ChildProcess {
+    const file = join(this.#besidePackages(packages), program);
+    const command = program.endsWith('.py') ? pythonIn(folderOf(packages)) : process.execPath;
+    const child = spawn(command, [file, ...args], {
+      cwd: this.#folder,
+      // A home of its own: some frameworks keep settings and databases there.
+      env: { PATH: process.env['PATH'], HOME: this.#folder, ...QUIET, ...env },
+      stdio: ['pipe', 'pipe', 'pipe'],
+    });
+    this.#running.add(child);
+    child.once('close', () => this.#running.delete(child));
+    return child;
+  }
+
+  /** A module of Node.js finds packages in the folders around it. */
+  #besidePackages(packages: Packages): string {
+    const folder = join(this.#folder, packages);
+    if (mkdirSync(folder, { recursive: true }) === undefined) return folder;
+    for (const file of globSync(join(SOURCES, '*.{mjs,py}')))
+      copyFileSync(file, join(folder, basename(file)));
+    if (packages !== 'python')
+      symlinkSync(join(folderOf(packages), 'node_modules'), join(folder, 'node_modules'));
+    return folder;
+  }
+}
+
+/** No reports to the frameworks' makers, and no keys. */
+const QUIET = {
+  OPENAI_API_KEY: 'key',
+  ANTHROPIC_API_KEY: 'key',
+  OTEL_SDK_DISABLED: 'true',
+  DO_NOT_TRACK: '1',
+  CREWAI_DISABLE_TELEMETRY: 'true',
+  CREWAI_TRACING_ENABLED: 'false',
+  OPENAI_AGENTS_DISABLE_TRACING: '1',
+  ANONYMIZED_TELEMETRY: 'false',
+  MASTRA_TELEMETRY_DISABLED: '1',
+  LANGSMITH_TRACING: 'false',
+  LITELLM_LOCAL_MODEL_COST_MAP: 'True',
+  PYTHONDONTWRITEBYTECODE: '1',
+  NO_COLOR: '1',
+};
+
+function accepts(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => {
+      resolve(true);
+      socket.destroy();
+    }).once('error', () => resolve(false));
+  });
+}

@@ -1,0 +1,322 @@
+import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
+import { callsOf, callsWithoutUsageOf } from '../../core/usage/entry-usage.ts';
+import { totalOf } from '../../core/usage/answer-usage.ts';
+import type { RingUsageReport } from '../../core/usage/usage.ts';
+import { freePorts } from '../../examples/demo/free-ports.ts';
+import { manifestText } from '../manifests/manifest-text.ts';
+import { ProcessRig } from '../process-rig.ts';
+import { Programs, versionOf, type Client } from './programs.ts';
+import type { Form, FormResult, RaisedError, Row, RowResult } from './row.ts';
+import { startTap, type Exchange, type Tap } from './tap.ts';
+import { startVendor, type Scenario, type Vendor } from './vendor.ts';
+
+/** What the rows of one run share. */
+export interface Matrix {
+  vendor: Vendor;
+  programs: Programs;
+  processes: ProcessRig;
+  /** A model behind a sidecar that denies every call. */
+  denying: { url: string; tap: Tap };
+  close(): Promise<void>;
+}
+
+/** What an agent reports that the policy denies: no guardrail ran. */
+const DENIED = { 'X-Platform-Guardrails-Invoked': '' };
+
+const manifestFor = (chatPath?: string): string =>
+  manifestText(`  guardrails:
+    input: [{ type: pii-detector }]
+  api:
+    type: rest
+${chatPath === undefined ? '' : `    chatEndpoint: { path: ${chatPath} }`}
+`);
+
+const SIDECAR_ENV = { POLICY_PROXY_MODE: 'enforce', POLICY_ENGINE: 'builtin', LOG_LEVEL: 'error' };
+
+/** Starts what the rows share. */
+export async function openMatrix(): Promise<Matrix> {
+  const [programs, processes] = [new Programs(), await ProcessRig.open()];
+  const vendor = await startVendor();
+  const tap = await startTap(vendor.url);
+  tap.reports = () => DENIED;
+  const manifest = await processes.file('denying.yaml', manifestFor('/v1/chat/completions'));
+  const { proxyUrl } = await processes.startSidecar(portOf(tap.url), manifest, SIDECAR_ENV);
+  return {
+    ...{ vendor, programs, processes, denying: { url: `${proxyUrl}/v1`, tap } },
+    close: async () => {
+      await programs.close();
+      await processes.close();
+      await tap.close();
+      await vendor.close();
+    },
+  };
+}
+
+const portOf = (url: string): number => Number(new URL(url).port);
+
+/** An agent behind a sidecar, with a tap on either side: client → front → sidecar → back → agent. */
+interface Chain {
+  row: Row;
+  matrix: Matrix;
+  front: Tap;
+  back: Tap;
+  /** null: a plain POST. */
+  client: Client | null;
+  control: <T>(path: string) => Promise<T>;
+  /** Of every response so far. */
+  recorded: { tokens: number; without: number };
+}
+
+/** Runs one row. Throws on the first thing that is not as it must be. */
+export async function runRow(row: Row, matrix: Matrix): Promise<RowResult> {
+  const { programs, processes, vendor, denying } = matrix;
+  const [port = 0] = await freePorts(1);
+  const back = await startTap(row.agent === undefined ? vendor.url : `http://127.0.0.1:${port}`);
+  const manifest = await processes.file(`${row.name}.yaml`, manifestFor(row.chatPath));
+  const sidecar = await processes.startSidecar(portOf(back.url), manifest, SIDECAR_ENV);
+  const front = await startTap(sidecar.proxyUrl);
+  const agent =
+    row.agent === undefined
+      ? null
+      : await programs.serve(row.agent, row.packages, {
+          PORT: String(port),
+          MODEL_URL: `${vendor.url}/v1`,
+          DENYING_URL: denying.url,
+          EVENTS_URL: `${sidecar.controlUrl}/events`,
+        });
+  const control = async <T>(path: string): Promise<T> =>
+    (await (await fetch(`${sidecar.controlUrl}${path}`)).json()) as T;
+  const client = row.client === undefined ? null : programs.client(row.client, row.packages);
+  const recorded = { tokens: 0, without: 0 };
+  const chain: Chain = { row, matrix, front, back, client, control, recorded };
+  try {
+    const forms: FormResult[] = [];
+    for (const form of row.forms) forms.push(await runForm(form, chain));
+    await checkUsageReport(chain);
+    const cancel = await checkCancel(chain);
+    const denial = await denialOf(chain);
+    const versions = Object.fromEntries(row.shows.map((name) => [name, versionOf(name, row.packages)]));
+    return { name: row.name, versions, forms, cancel, denial };
+  } catch (error) {
+    throw new Error(`${row.name}: ${agent?.output() ?? ''}`, { cause: error });
+  } finally {
+    await client?.close();
+    await agent?.close();
+    await sidecar.stop();
+    await front.close();
+    await back.close();
+  }
+}
+
+/** Sends what one form needs to the agent at `url`, and gives what the client has of it. */
+async function ask(form: string, url: string, { row, client }: Chain, signal?: AbortSignal): Promise<string> {
+  if (client !== null) return await client.call(form, row.agent === undefined ? `${url}/v1` : url);
+  const response = await fetch(`${url}/v1/chat?answer=${encodeURIComponent(form)}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ message: 'How much is six times seven?' }),
+    ...(signal && { signal }),
+  });
+  return await response.text();
+}
+
+/** Some frameworks do two things at once: now and then two responses of theirs differ. */
+const ATTEMPTS = 5;
+
+async function runForm(form: Form, chain: Chain): Promise<FormResult> {
+  const what = `${chain.row.name}, ${form.name}`;
+  for (let attempt = 1; ; attempt += 1) {
+    // Other ids each time: a call that another response has shown counts no more.
+    const scenario = { name: `${what} ${attempt}` };
+    chain.matrix.vendor.begin(scenario);
+    const without = withoutRandom(await ask(form.name, chain.back.url, chain), chain.row);
+    const { answer, result } = await askThrough(form, scenario, chain);
+    const through = withoutRandom(answer, chain.row);
+    if (through === without) return result;
+    if (attempt === ATTEMPTS) assert.equal(through, without, `${what}: differs without a sidecar`);
+  }
+}
+
+async function askThrough(
+  form: Form,
+  scenario: Scenario,
+  chain: Chain,
+): Promise<{ answer: string; result: FormResult }> {
+  const { matrix, front, back } = chain;
+  const what = scenario.name;
+  matrix.vendor.begin(scenario);
+  for (const tap of [front, back]) tap.clear();
+  const known = await chain.control<AuditEntry[]>('/audit');
+  const answer = await ask(form.name, front.url, chain);
+  checkBytes(chain, what);
+  const entries = (await completed(chain, known.length + front.exchanges.length)).slice(known.length);
+  const result = resultOf(form, matrix.vendor, entries);
+  checkTokens(result, { what, entries, answer });
+  chain.recorded.tokens += result.recorded.tokens;
+  chain.recorded.without += result.recorded.callsWithoutUsage;
+  return { answer, result };
+}
+
+/** Every byte is on both sides of the sidecar what it was on the other. */
+function checkBytes({ front, back }: Chain, what: string): void {
+  const text = ({ method, path, status, contentType, requestBody, body }: Exchange) => [
+    ...[method, path, status, contentType],
+    ...[requestBody.toString('latin1'), body.toString('latin1')],
+  ];
+  assert.ok(front.exchanges.length > 0, `${what}: no request`);
+  assert.ok(
+    front.exchanges.every(({ status }) => status < 300 || status === 405),
+    `${what}: ${front.exchanges.map(({ status, body }) => `${status} ${body.toString()}`).join('\n')}`,
+  );
+  assert.deepEqual(front.exchanges.map(text), back.exchanges.map(text), `${what}: bytes differ`);
+}
+
+function resultOf({ name, tokens }: Form, vendor: Vendor, entries: readonly AuditEntry[]): FormResult {
+  const calls = entries.flatMap((entry) => callsOf(entry));
+  const tokensOf = (of: Vendor['calls']) =>
+    of.reduce((all, call) => all + call.promptTokens + call.completionTokens, 0);
+  const stated = vendor.calls.filter(({ isStated }) => isStated);
+  return {
+    ...{ name, tokens },
+    vendor: {
+      calls: vendor.calls.length,
+      tokens: tokensOf(vendor.calls),
+      stated: { calls: stated.length, tokens: tokensOf(stated) },
+    },
+    recorded: {
+      calls: calls.length,
+      tokens: totalOf(calls).totalTokens,
+      callsWithoutUsage: entries.reduce((all, entry) => all + callsWithoutUsageOf(entry), 0),
+    },
+  };
+}
+
+interface Seen {
+  what: string;
+  entries: readonly AuditEntry[];
+  answer: string;
+}
+
+function checkTokens({ tokens, vendor, recorded }: FormResult, { what, entries, answer }: Seen): void {
+  const seen = `${what}: vendor ${JSON.stringify(vendor)}, entries ${JSON.stringify(entries)}, answer ${answer}`;
+  assert.ok(vendor.calls > 0, seen);
+  if (tokens !== 'exact') {
+    const wanted = [0, tokens === 'unknown' ? 1 : 0];
+    assert.deepEqual([recorded.tokens, recorded.callsWithoutUsage], wanted, seen);
+    return;
+  }
+  const unstated = vendor.calls - vendor.stated.calls;
+  assert.deepEqual([recorded.tokens, recorded.callsWithoutUsage], [vendor.stated.tokens, unstated], seen);
+}
+
+/** Text that no two runs have in common, whatever the framework. */
+const RANDOM: readonly RegExp[] = [
+  /\b127\.0\.0\.1:\d+/g,
+  /\b[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}\b/g,
+  /\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?/g,
+  // Seconds and milliseconds since 1970, after the vendor's own.
+  /\b(?!1767225600\b)1[789]\d{8}(\d{3})?(\.\d+)?\b/g,
+];
+
+function withoutRandom(text: string, { random = [] }: Row): string {
+  return [...RANDOM, ...random].reduce((rest, pattern) => rest.replace(pattern, '…'), text);
+}
+
+async function completed({ control }: Chain, count: number): Promise<AuditEntry[]> {
+  let entries: AuditEntry[] = [];
+  await until(
+    async () => {
+      entries = await control<AuditEntry[]>('/audit');
+      return entries.filter(({ outcome }) => outcome !== undefined).length >= count;
+    },
+    () => `${count} complete entries: ${JSON.stringify(entries)}`,
+  );
+  return entries;
+}
+
+/** The totals are the sums over all responses. */
+async function checkUsageReport({ row, recorded, control }: Chain): Promise<void> {
+  const { totalTokens, callsWithoutUsage } = await control<RingUsageReport>('/usage');
+  assert.deepEqual({ tokens: totalTokens, without: callsWithoutUsage }, recorded, `${row.name}: GET /usage`);
+}
+
+/** The client leaves while the model writes: the agent's connection is closed, and with most agents also the model's. */
+async function checkCancel(chain: Chain): Promise<RowResult['cancel']> {
+  const { row, matrix, front, back } = chain;
+  const { form, endsModelCall } = row.cancels;
+  const { vendor } = matrix;
+  vendor.begin({ name: `${row.name} cancel`, isHeld: true });
+  for (const tap of [front, back]) tap.clear();
+  if (row.client === undefined) {
+    const left = new AbortController();
+    const asked = ask(form, front.url, chain, left.signal).catch(() => undefined);
+    await until(isAnswering(chain), () => `${row.name}: the held answer`);
+    left.abort();
+    await asked;
+  } else await ask('cancel', front.url, chain);
+  await until(
+    () => back.exchanges.some(({ isCut }) => isCut),
+    () => `${row.name}: the agent's connection to be closed`,
+  );
+  if (endsModelCall && row.agent !== undefined)
+    await until(
+      () => vendor.calls.some(({ isCut }) => isCut),
+      () => `${row.name}: the call of the model to be ended`,
+    );
+  vendor.release();
+  return row.cancels;
+}
+
+/** Whether the model holds its last call; of a stream also whether the client has the beginning of it. */
+function isAnswering({ matrix, front }: Chain): () => boolean {
+  return () => {
+    const [exchange] = front.exchanges;
+    const hasBegun = exchange !== undefined && (exchange.status === 0 || exchange.body.length > 0);
+    return matrix.vendor.isHolding() && hasBegun;
+  };
+}
+
+async function denialOf(chain: Chain): Promise<RowResult['denial']> {
+  const { row, matrix, front, back } = chain;
+  const [{ name: form } = { name: '' }] = row.forms;
+  matrix.vendor.begin({ name: `${row.name} denial` });
+  for (const tap of [front, back]) tap.clear();
+  back.reports = ({ requestBody }) => (row.asks?.test(requestBody.toString()) === false ? {} : DENIED);
+  const answer = await ask(form, front.url, chain);
+  back.reports = () => ({});
+  const denied = front.exchanges.filter(({ status }) => status === 403);
+  assert.ok(denied.length > 0, `${row.name}: is not denied: ${answer}`);
+  for (const { body } of denied)
+    assert.equal((JSON.parse(body.toString()) as { error: string }).error, 'PolicyViolation');
+  if (row.client !== undefined) {
+    const { error } = JSON.parse(answer) as { error: RaisedError[] };
+    return { errors: shown(error), attempts: denied.length };
+  }
+  matrix.vendor.begin({ name: `${row.name} denied model` });
+  const errors = JSON.parse(await ask('denied', back.url, chain)) as RaisedError[];
+  return { errors: shown(errors), attempts: matrix.vendor.calls.length };
+}
+
+/** Without what is this run's, and without an error that only repeats the one around it. */
+function shown(errors: readonly RaisedError[]): RaisedError[] {
+  const plain = errors.map((error) => ({
+    ...error,
+    message: error.message.replace(/127\.0\.0\.1:\d+/g, 'localhost:4000'),
+  }));
+  return plain.filter(({ type, message }, index) => {
+    const around = plain[index - 1];
+    return around?.type !== type || around.message !== message;
+  });
+}
+
+const WAIT_MS = 60_000;
+
+async function until(isSo: () => boolean | Promise<boolean>, what: () => string): Promise<void> {
+  const deadline = Date.now() + WAIT_MS;
+  while (!(await isSo())) {
+    if (Date.now() > deadline) throw new Error(`not in ${WAIT_MS} ms: ${what()}`);
+    await sleep(10);
+  }
+}

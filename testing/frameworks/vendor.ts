@@ -1,0 +1,157 @@
+import { createHash } from 'node:crypto';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { isObject, piecesOf, stepAt, type Json, type ModelAnswer, type Protocol } from './model-answer.ts';
+import { ANTHROPIC } from './wire-anthropic.ts';
+import { CHAT } from './wire-chat.ts';
+import { RESPONSES } from './wire-responses.ts';
+
+/** One call of the model, as the vendor bills it. */
+export interface VendorCall {
+  protocol: Protocol;
+  promptTokens: number;
+  completionTokens: number;
+  isStream: boolean;
+  /** The response states these tokens; false: a stream of chat completions whose request did not ask for them. */
+  isStated: boolean;
+  /** The client closed the connection before the response was complete. */
+  isCut: boolean;
+}
+
+export interface Scenario {
+  /** Decides the ids: two runs of one scenario have the same bytes. */
+  name: string;
+  /**
+   * The answer that is text waits until `release`, or until the client closes the connection. A stream goes on with its text
+   * meanwhile: some servers notice only then that their client has left.
+   */
+  isHeld?: boolean;
+}
+
+/** A model vendor with the wire protocols of OpenAI and Anthropic. It asks for every offered tool before it answers. */
+export interface Vendor {
+  url: string;
+  begin(scenario: Scenario): void;
+  release(): void;
+  /** A call waits for `release`. */
+  isHolding(): boolean;
+  /** Since `begin`. */
+  calls: VendorCall[];
+  close(): Promise<void>;
+}
+
+const WIRES = [CHAT, RESPONSES, ANTHROPIC];
+
+/** Tokens of the first call, of the second, ...: no two different sums of them are the same. */
+const PROMPT_TOKENS = [31, 67, 131, 263, 521, 1031, 2063];
+const COMPLETION_TOKENS = [5, 11, 23, 47, 97, 193, 389];
+
+/** Milliseconds between two events of a held stream. */
+const DRIP_MS = 20;
+
+/** Bytes for ids, always the same for the same words. */
+function idOf(scenario: string, call: number): string {
+  return createHash('sha256').update(`${scenario} ${call}`).digest('hex');
+}
+
+export async function startVendor(): Promise<Vendor> {
+  let scenario: Scenario = { name: '' };
+  let release = (): void => undefined;
+  let released = Promise.resolve();
+  let holding = 0;
+
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const path = new URL(request.url ?? '/', 'http://vendor').pathname;
+    const wire = WIRES.find(({ path: end }) => path.endsWith(end));
+    const body = await bodyOf(request);
+    if (wire === undefined || body === null) {
+      // Anything else that a client looks at, such as the list of models.
+      response
+        .writeHead(404, { 'content-type': 'application/json' })
+        .end('{"error":{"message":"not found"}}');
+      return;
+    }
+    const index = Math.min(vendor.calls.length, PROMPT_TOKENS.length - 1);
+    const isStream = body['stream'] === true;
+    const call: VendorCall = {
+      protocol: wire.protocol,
+      promptTokens: PROMPT_TOKENS[index] ?? 0,
+      completionTokens: COMPLETION_TOKENS[index] ?? 0,
+      isStream,
+      isStated: !isStream || wire.statesUsageInStream(body),
+      isCut: false,
+    };
+    vendor.calls.push(call);
+    response.once('close', () => (call.isCut = !response.writableFinished));
+    const about: ModelAnswer = {
+      id: idOf(scenario.name, vendor.calls.length),
+      model: typeof body['model'] === 'string' ? body['model'] : 'unknown',
+      ...stepAt(vendor.calls.length - 1, wire.toolsOf(body)),
+      promptTokens: call.promptTokens,
+      completionTokens: call.completionTokens,
+      statesUsage: call.isStated,
+    };
+    const isHeld = scenario.isHeld === true && !about.tools.some(({ name }) => name !== 'final_answer');
+    if (!isStream) {
+      if (isHeld) await hold(response);
+      const text = JSON.stringify(wire.whole(about));
+      response.writeHead(200, { 'content-type': 'application/json' }).end(text);
+      return;
+    }
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    const events = wire.stream(about);
+    const [piece = ''] = piecesOf(about.text);
+    const middle = events.findIndex((event) => isHeld && event.includes(JSON.stringify(piece)));
+    for (const [index, event] of events.entries()) {
+      response.write(event);
+      if (index === middle) await hold(response, event);
+      else await new Promise((resolve) => setImmediate(resolve));
+    }
+    response.end();
+  };
+
+  /** Until `release` or until the client has left; sends the event again and again meanwhile. */
+  const hold = async (response: ServerResponse, event?: string): Promise<void> => {
+    holding += 1;
+    const again = setInterval(() => event !== undefined && response.write(event), DRIP_MS);
+    await Promise.race([released, closed(response)]);
+    clearInterval(again);
+    holding -= 1;
+  };
+
+  const server = createServer((request, response) => {
+    void answer(request, response);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const vendor: Vendor = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    calls: [],
+    begin(next) {
+      scenario = next;
+      vendor.calls = [];
+      released =
+        next.isHeld === true ? new Promise((resolve) => (release = () => resolve())) : Promise.resolve();
+    },
+    release: () => release(),
+    isHolding: () => holding > 0,
+    close: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+  return vendor;
+}
+
+const closed = (response: ServerResponse): Promise<void> =>
+  new Promise((resolve) => response.once('close', () => resolve()));
+
+async function bodyOf(request: IncomingMessage): Promise<Json | null> {
+  let text = '';
+  for await (const piece of request.setEncoding('utf8') as AsyncIterable<string>) text += piece;
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : null;
+  } catch {
+    return null;
+  }
+}
