@@ -194,7 +194,7 @@ describe('what is kept', () => {
     expect([two.evidence, two.audit]).toEqual([undefined, undefined]);
   });
 
-  test('the last evidence while nobody reports', () => {
+  test('the last evidence without a live instance', () => {
     const one = reported([{ evidence: evidence(1, 4, { items: [none('a')] }) }]);
     const silent = statusOf(one, at(1000));
     expect(silent.evidence).toEqual(one.evidence);

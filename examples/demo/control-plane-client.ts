@@ -8,7 +8,7 @@ export interface AgentRow {
   grade: string | null;
   score: number | null;
   tokens: number | null;
-  /** What of the manifest was shown in the last 24 hours; null: not told. */
+  /** What of the manifest was shown in the last 24 hours; null: no report has it. */
   evidence: { percent: number; shown: number; declared: number } | null;
   /** Proved score of the audit. */
   proved: number | null;

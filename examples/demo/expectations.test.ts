@@ -54,7 +54,11 @@ test.each<[string, Seen, string[]]>([
     seen({ row: { evidence: { percent: 0, shown: 0, declared: 5 } } }),
     ['gappy: evidence is 0, not 40'],
   ],
-  ['evidence not told yet', seen({ row: { evidence: null } }), ['gappy: evidence is undefined, not 40']],
+  [
+    'evidence that has not arrived yet',
+    seen({ row: { evidence: null } }),
+    ['gappy: evidence is undefined, not 40'],
+  ],
   [
     'the verdict',
     seen({ row: { compliant: { status: 'True', reason: 'Compliant', message: '' } } }),

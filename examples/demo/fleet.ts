@@ -115,7 +115,7 @@ function startSidecar(context: FleetContext, agent: DemoAgent, controlPlaneUrl: 
     env: {
       BIND_ADDRESS: HOST,
       UPSTREAM_URL: agent.agentUrl,
-      // What the agent has in its environment, as the injector tells it in a cluster.
+      // What the agent has in its environment, as the injector sets it in a cluster.
       AGENT_ENV_NAMES: 'OPENAI_API_KEY',
       MANIFEST_PATH: manifestOf(context, agent.name),
       PROXY_PORT: new URL(agent.proxyUrl).port,

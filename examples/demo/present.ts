@@ -81,7 +81,9 @@ export function complianceLines(seen: readonly { row: AgentRow; gap: ShownGap }[
     return `  ${agentName.padEnd(width)}  ${palette.bold(verdict)}: ${palette.dim(why)}`;
   });
   return [
-    palette.bold('The grade has what was found, the evidence how much was looked at. Compliant needs both:'),
+    palette.bold(
+      'The grade counts differences that were found. The evidence counts items that were shown. Compliant needs both:',
+    ),
     ...lines,
   ].join('\n');
 }
