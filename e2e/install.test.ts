@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals
 import { isDeepStrictEqual } from 'node:util';
 import OpenAI from 'openai';
 import { adminApi } from './admin-api.ts';
+import type { ObservedEvidence } from '../core/observation/observation.ts';
 import { agentWorkload, BRING_BACK, manifestConfigMap, manifestOf, TAKE_DOWN } from './agent-workload.ts';
 import { startCluster, type Cluster } from './cluster/cluster.ts';
 import type { RunResult } from './cluster/run.ts';
@@ -37,6 +38,7 @@ interface Observation {
     score?: number;
     tokens?: number;
     policyMode?: string;
+    evidence?: ObservedEvidence;
     violations?: number;
     issues?: { property: string }[];
     conditions?: { type: string; status: string; reason: string; message: string }[];
@@ -248,6 +250,17 @@ describe('an annotated Deployment', () => {
   test('passes kubectl wait --for=condition=Ready', async () => {
     await kubectl.waitFor('condition=Ready', `ao/${AGENT}`);
     expect((await observation()).status).toMatchObject({ policyMode: 'enforce' });
+  });
+
+  test('is Compliant once its model, tools and guardrails were seen, and kubectl shows how much was', async () => {
+    const isCompliant = (seen: Observation) => conditionOf(seen, 'Compliant')?.status === 'True';
+    const { answer } = await eventually('enough evidence', () => observation(), isCompliant);
+    expect(answer.status?.evidence).toMatchObject({ percent: 61, shown: 5.5, declared: 9, reported: 7 });
+    const tiers = Map.groupBy(answer.status?.evidence?.items ?? [], ({ tier }) => tier);
+    expect(tiers.get('observed')?.map(({ kind }) => kind)).toEqual(['model', 'budget']);
+    const wide = await kubectl.run('get', 'ao', AGENT, '-o', 'wide');
+    expect(wide.split('\n')[0]).toMatch(/ EVIDENCE +PROVED /);
+    expect(wide.split('\n')[1]).toMatch(/ 61 +\d+ /);
   });
 
   test('leaves platform check nothing to find', async () => {

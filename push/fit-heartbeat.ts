@@ -141,7 +141,7 @@ function sizeOf(list: readonly unknown[]): number {
 }
 
 const issueRank = (issue: { severity: Severity }): number => RANK[issue.severity];
-/** What was not shown tells most. */
+/** Items that were not shown stay longest. */
 const TIER_RANK: Readonly<Record<EvidenceTier, number>> = {
   none: 0,
   reported: 1,

@@ -266,7 +266,7 @@ describe('push mode', () => {
           expect.objectContaining({ property: 'auditable' }),
         ]),
       },
-      // All of it is the agent's own word.
+      // All of it is the agent's own report.
       evidence: {
         ...{ shown: 0.5, declared: 2, reported: 1 },
         items: [

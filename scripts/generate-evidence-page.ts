@@ -27,9 +27,9 @@ export function evidenceReferencePage(): string {
 
 <!-- Made by scripts/generate.ts from core/evidence/. Do not edit. -->
 
-Evidence is the share of the items that a manifest declares and that something showed in the last 24 hours. The score has the
-differences that were found. Evidence has how much was looked at: an agent that reports nothing has a score of 100 and little
-evidence. \`GET /gap\` has \`evidence {shown, declared, reported, items[]}\`.
+Evidence is the share of the items that a manifest declares and that something showed in the last 24 hours. The score counts
+the differences that were found. The evidence counts the items that were shown: an agent that reports nothing has a score of 100
+and little evidence. \`GET /gap\` has \`evidence {shown, declared, reported, items[]}\`.
 
 ## Tiers
 
@@ -40,7 +40,7 @@ An item has the best tier that applies, in the order of the table. \`reported\` 
 
 ${markdownTable(['Kind', 'Declared at', ...shown.map((tier) => `\`${tier}\``), 'A report does not count when'], rows)}
 - A sighting counts for 24 hours, also after the audit ring has overwritten its entry, and until the sidecar restarts. A probe
-  or a check that fails now does not undo an earlier one: the health report and the gap have the failure.
+  or a check that fails now does not undo an earlier one: the health report has the failure.
 - A proof counts until it expires. \`shownWithoutLocalProofs\` is the sum without proofs of origin \`local\`, where that is
   another number.
 - Model ids are compared without the path of a gateway and without upper case. An id without a date is shown by the same id

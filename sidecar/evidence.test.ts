@@ -50,7 +50,7 @@ async function chat(headers: Record<string, string>, model = 'gpt-5'): Promise<v
 const tiers = ({ evidence }: Gap): string[] => evidence.items.map(({ kind, tier }) => `${kind} ${tier}`);
 
 describe('/gap', () => {
-  test('has evidence beside the fields of the contract', async () => {
+  test('has evidence next to the fields of the contract', async () => {
     await start({});
     const gap = await rig.report<Gap>('/gap');
     expect(Object.keys(gap)).toEqual(['score', 'grade', 'source', 'issues', 'evidence']);

@@ -259,7 +259,7 @@ describe('what contradicts a report of the agent', () => {
     });
   });
 
-  test('not usage of the fallback, nor of other models besides the declared one', () => {
+  test('not usage of the fallback, nor of other models next to the declared one', () => {
     const spec = { model: { ...model, fallback: { provider: 'openai', id: 'gpt-4', apiKey: 'x' } } };
     const checks = ['model:openai/gpt-4o'];
     expect(itemOf({ spec, checks, entries: [usage('gpt-4')] }, 'model')?.tier).toBe('reported');

@@ -228,7 +228,7 @@ describe('evidence and audit of a heartbeat', () => {
     expect(heartbeat.audit?.suppressions[0]?.reason).toHaveLength(500);
   });
 
-  test('are without what only a newer sender knows', () => {
+  test('are without the values that only a newer sender has', () => {
     const heartbeat = read({
       ...MINIMAL,
       evidence: {

@@ -25,9 +25,9 @@ export interface Heartbeat {
   gap: GapReport;
   /** The score of the gap without local proofs; null: not told, as by a sidecar of 0.1.0 and by who keeps no proofs. */
   scoreWithoutLocalProofs: number | null;
-  /** What of the manifest was shown in the last 24 hours; null: not told, as by a version without evidence. */
+  /** What of the manifest was shown in the last 24 hours; null: the sender has none, as a version without evidence. */
   evidence: EvidenceReport | null;
-  /** null: not told. */
+  /** null: the sender has none. */
   audit: AuditSummary | null;
   proof: ProofRecord[];
   proofRevision: number;

@@ -9,11 +9,11 @@ const MAX_RULES = 100;
 const MAX_TEXT = 500;
 
 const words = text({ max: MAX_TEXT, cut: true });
-/** A word out of a list that a newer sender may know more of. */
-const word = text({ max: 64, cut: true });
+/** One of a list of values, of which a newer sender may have more. */
+const code = text({ max: 64, cut: true });
 const amount = { min: 0, max: 1e6 };
 
-/** A list without the entries whose words are not known here. */
+/** A list without the entries whose values are not known here. */
 function known<S, T extends S>(
   of: Field<S>,
   options: { max: number; isKnown: (each: S) => each is T },
@@ -32,7 +32,7 @@ type LooseSuppression = Loose<JudgedSuppression, 'state'>;
 const item = object<
   Pick<LooseItem, 'kind' | 'name' | 'tier'>,
   Pick<Required<LooseItem>, 'shownBy' | 'lastSeen' | 'contradictedBy'>
->({ kind: word, name: words, tier: word }, { shownBy: words, lastSeen: isoTime, contradictedBy: words });
+>({ kind: code, name: words, tier: code }, { shownBy: words, lastSeen: isoTime, contradictedBy: words });
 
 const isKnownItem = (each: LooseItem): each is EvidenceItem =>
   ITEM_KINDS.some((kind) => kind === each.kind) && EVIDENCE_TIERS.some((tier) => tier === each.tier);
@@ -54,7 +54,7 @@ export const evidenceField: Field<EvidenceReport> = object<
 const suppression = object<
   Pick<LooseSuppression, 'rule' | 'reason' | 'state'>,
   Pick<Required<LooseSuppression>, 'approvedBy' | 'expires'>
->({ rule: word, reason: words, state: word }, { approvedBy: words, expires: word });
+>({ rule: code, reason: words, state: code }, { approvedBy: words, expires: code });
 
 const isKnownSuppression = (each: LooseSuppression): each is JudgedSuppression =>
   SUPPRESSION_STATES.some((state) => state === each.state);
@@ -65,6 +65,6 @@ const score = integer({ min: 0, max: 100 });
 export const auditField: Field<AuditSummary> = object<AuditSummary>({
   declared: score,
   proved: score,
-  failed: list(word, { max: MAX_RULES, cut: true }),
+  failed: list(code, { max: MAX_RULES, cut: true }),
   suppressions: known(suppression, { max: MAX_RULES, isKnown: isKnownSuppression }),
 });

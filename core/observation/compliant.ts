@@ -12,7 +12,7 @@ const isEngineAway = someIs('unreachable');
 const isBelow = (score: number | undefined, { compliantGrade }: ConditionInput): boolean =>
   score === undefined || score < barOf(compliantGrade);
 
-/** The rows of the condition `Compliant` while somebody reports. */
+/** The rows of the condition `Compliant` while an instance reports. */
 export const COMPLIANT: readonly ConditionRow[] = [
   {
     status: 'False',

@@ -205,9 +205,9 @@ export interface InstanceStatus extends BriefInstance {
   /** Distinct `policy.*` denials in its last gap. */
   violations: number;
   criticalIssues: number;
-  /** Absent: its sender does not say, as a sidecar of 0.1.0. */
+  /** Absent: its sender has none, as a sidecar of 0.1.0. */
   evidence?: InstanceEvidence;
-  /** Absent: its sender does not say. */
+  /** Absent: its sender has none. */
   audit?: { declared: number; proved: number };
   /** The last gap has the issue `reporter.invalid`. */
   reporterInvalid?: true;

@@ -168,15 +168,19 @@ describe('several instances', () => {
     expect(later.evidence?.percent).toBe(100);
   });
 
-  test('the least of more than fifty keeps its place in the list', () => {
+  test.each<[string, EvidenceReport | null, string]>([
+    ['with the least evidence', evidence(1, 4), 'Unknown NotShown'],
+    ['with the least that is not local', evidence(4, 4, { shownWithoutLocalProofs: 1 }), 'Unknown NotShown'],
+    ['without evidence', null, 'Unknown EvidenceUnknown'],
+  ])('of more than fifty the one %s keeps its place in the list', (_name, least, expected) => {
     const reports = Array.from({ length: 60 }, (_, index) => ({
       from: `pod-${String(index).padStart(2, '0')}`,
-      evidence: evidence(index === 59 ? 1 : 4, 4),
+      evidence: index === 59 ? least : evidence(4, 4),
       gap: gapOf(index === 59 ? 100 : 80),
     }));
     const status = reported(reports);
     expect(status.unlisted).toHaveLength(10);
-    expect(verdict(status)).toBe('Unknown NotShown');
+    expect(verdict(status)).toBe(expected);
   });
 });
 
@@ -194,7 +198,7 @@ describe('what is kept', () => {
     expect([two.evidence, two.audit]).toEqual([undefined, undefined]);
   });
 
-  test('the last evidence while nobody reports', () => {
+  test('the last evidence without a live instance', () => {
     const one = reported([{ evidence: evidence(1, 4, { items: [none('a')] }) }]);
     const silent = statusOf(one, at(1000));
     expect(silent.evidence).toEqual(one.evidence);

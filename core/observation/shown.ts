@@ -60,8 +60,8 @@ export function shownOfReport(report: {
 }
 
 /**
- * Evidence and audit of an agent: the sums of its worst live instance, the lists as they are known. While nobody reports they
- * stay what was last known.
+ * Evidence and audit of an agent: the sums of its worst live instance, the lists as they are known. Without a live instance they
+ * stay as they are known.
  */
 export function shownOfAgent(known: ObservedShown, live: readonly InstanceStatus[]): ObservedShown {
   if (live.length === 0) return kept(known);

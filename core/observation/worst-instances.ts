@@ -22,7 +22,6 @@ const CRITERIA: readonly Badness[] = [
   ({ score }) => -score,
   (instance) => -provedScore(instance),
   (instance) => -surelyProvedScore(instance),
-  ({ evidence }) => yes(evidence === undefined),
   ({ evidence }) => -(evidence === undefined ? 0 : evidencePercent(evidence)),
   ({ evidence }) => -(evidence === undefined ? 0 : provedPercent(evidence)),
   ({ audit }) => -(audit?.proved ?? 0),

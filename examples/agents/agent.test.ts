@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import OpenAI from 'openai';
+import type { HealthReport } from '../../core/health/health.ts';
 import { parseManifest } from '../../core/manifest/parse-manifest.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';
 import { silentLogger } from '../../runtime/logger.ts';
@@ -214,6 +215,35 @@ describe('the misbehaving agent', () => {
     expect(
       report.checks.filter(({ status }) => status !== 'pass').map(({ id, status }) => [id, status]),
     ).toEqual([['tool:send_report', 'fail']]);
+  });
+});
+
+describe('the silent agent', () => {
+  test('does its work, and reports nothing', async () => {
+    const url = await anAgent('silent');
+    const { text, behavior } = await chat(url, { message: 'How much is 6 * 7?' });
+    expect(text).toContain('42');
+    expect(behavior).toEqual({ guardrails: null, tools: null, confirmed: null });
+    expect((await fetch(`${url}/platform/health`)).status).toBe(404);
+  });
+});
+
+describe('the lying agent', () => {
+  test('runs no guardrail, and reports all of them', async () => {
+    const url = await anAgent('lying');
+    const { text, behavior } = await chat(url, { message: 'My mail is a@b.example' });
+    expect([text.includes('a@b.example'), behavior['guardrails']]).toEqual([true, ALL]);
+  });
+
+  test('reports a database that is not there, and answers as another model', async () => {
+    const url = await anAgent('lying');
+    const report = (await (await fetch(`${url}/platform/health`)).json()) as HealthReport;
+    expect([report.agentName, report.status, report.summary.failed]).toEqual(['lying', 'healthy', 0]);
+    const passed = report.checks.filter(({ status }) => status === 'pass').map(({ id }) => id);
+    expect(passed).toEqual(expect.arrayContaining(['service:orders-db', 'model:openai/gpt-4o']));
+    const body = JSON.stringify({ messages: [{ role: 'user', content: 'Hello' }] });
+    const answer = await fetch(`${url}/v1/chat/completions`, { method: 'POST', body });
+    expect(await answer.json()).toMatchObject({ model: 'gpt-4o-mini' });
   });
 });
 

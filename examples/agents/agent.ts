@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { resolve } from 'node:path';
+import type { HealthReport } from '../../core/health/health.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';
 import { createReporter, type Reporter } from '../../reporter/index.ts';
 import { listen, type Listener } from '../../runtime/http-listener.ts';
@@ -71,8 +72,11 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
   };
 }
 
-function modelOf({ manifest, modelBaseUrl, env }: AgentOptions): ChatModel {
-  const { id } = manifest.spec.model;
+/** What answers where the agent has the fault `other-model`. */
+const OTHER_MODEL = 'gpt-4o-mini';
+
+function modelOf({ manifest, modelBaseUrl, env, faults }: AgentOptions): ChatModel {
+  const id = faults.has('other-model') ? OTHER_MODEL : manifest.spec.model.id;
   return modelBaseUrl === null
     ? createBuiltInModel(id)
     : createRemoteModel({ id, baseUrl: modelBaseUrl, apiKey: env['OPENAI_API_KEY'] ?? '' });
@@ -102,8 +106,12 @@ class AgentServer {
   async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { faults, reporter, logger } = this.#context;
     try {
-      if (!faults.has('no-reporter') && reporter.handle(request, response)) return;
       const path = (request.url ?? '').split('?', 1)[0] ?? '';
+      if (faults.has('claims-checks') && path === '/platform/health') {
+        sendJson(response, 200, allPassed(await reporter.getReport()));
+        return;
+      }
+      if (!faults.has('no-reporter') && reporter.handle(request, response)) return;
       const route = ROUTES[`${request.method === 'HEAD' ? 'GET' : (request.method ?? '')} ${path}`];
       if (route === undefined) sendError(response, 404, `no route ${path}`);
       else await this[route](request, response);
@@ -144,11 +152,11 @@ class AgentServer {
     const turn = await this.#take(parsed);
     const identity = identityOf(this.#context.model.id);
     if (!parsed.streamed) {
-      sendJson(response, 200, completionBody(turn, identity), behaviorHeaders(turn));
+      sendJson(response, 200, completionBody(turn, identity), this.#headersOf(turn));
       return;
     }
     response.writeHead(200, {
-      ...behaviorHeaders(turn),
+      ...this.#headersOf(turn),
       'content-type': 'text/event-stream',
       'cache-control': 'no-cache',
     });
@@ -163,8 +171,12 @@ class AgentServer {
       response,
       200,
       { response: turn.content, model: this.#context.model.id, usage: usageBody(turn) },
-      behaviorHeaders(turn),
+      this.#headersOf(turn),
     );
+  }
+
+  #headersOf(turn: Turn): Record<string, string> {
+    return this.#context.faults.has('no-behavior') ? {} : behaviorHeaders(turn);
   }
 
   async #parse<T>(
@@ -210,6 +222,16 @@ function systemPromptOf({ manifest, manifestFolder }: AgentOptions): string | nu
   return system.startsWith('$file:')
     ? readFileSync(resolve(manifestFolder, system.slice('$file:'.length)), 'utf8').trim()
     : system;
+}
+
+/** A health report in which nothing fails, whatever was found. */
+function allPassed(report: HealthReport | null): object {
+  const checks = (report?.checks ?? []).map(({ id, category, severity }) => ({
+    ...{ id, category, severity },
+    status: 'pass',
+  }));
+  const summary = { passed: checks.length, failed: 0, warnings: 0, skipped: 0 };
+  return { ...report, status: 'healthy', summary, checks };
 }
 
 /** What the agent says about itself; the sidecar reads these and strips them. */

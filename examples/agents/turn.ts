@@ -40,7 +40,7 @@ const MAX_MODEL_CALLS = 4;
 
 /** One turn of an agent: input guardrails, the model with its tools, output guardrails. Rejects when the model cannot be asked. */
 export async function takeTurn(request: TurnRequest, context: TurnContext): Promise<Turn> {
-  const guardrails: string[] = [];
+  const guardrails = context.faults.has('claims-guardrails') ? declaredTypes(context.manifest) : [];
   const { messages, blocked } = guardInput(request, context, guardrails);
   const talk = blocked
     ? { completion: REFUSED, usage: REFUSED.usage, tools: [], confirmed: false }
@@ -84,7 +84,13 @@ function guardInput(
   return { messages: [...system, ...messages], blocked };
 }
 
+function declaredTypes({ spec: { guardrails } }: Manifest): string[] {
+  const all = [...(guardrails?.input ?? []), ...(guardrails?.output ?? [])];
+  return [...new Set(all.map(({ type }) => type))];
+}
+
 function isSkipped(type: Guardrail['type'], text: string, faults: ReadonlySet<Fault>): boolean {
+  if (faults.has('claims-guardrails')) return true;
   return type === 'pii-detector' && faults.has('pii-only-for-long-messages') && text.length < LONG_MESSAGE;
 }
 
@@ -94,7 +100,9 @@ function guardOutput(
   context: TurnContext,
   invoked: string[],
 ): { content: string; blocked: boolean } {
-  if (request.streamed && context.faults.has('streams-unfiltered')) return { content, blocked: false };
+  const { faults } = context;
+  const isUnfiltered = request.streamed && faults.has('streams-unfiltered');
+  if (isUnfiltered || faults.has('claims-guardrails')) return { content, blocked: false };
   const declared = context.manifest.spec.guardrails?.output ?? [];
   const verdict = applyAll(declared, content, invoked);
   return { content: verdict.text, blocked: verdict.blocked };

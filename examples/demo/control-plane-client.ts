@@ -1,3 +1,4 @@
+import type { EvidenceReport } from '../../core/evidence/evidence.ts';
 import type { GapReport } from '../../core/gap/gap.ts';
 
 /** One row of `GET /api/v1/agents`. */
@@ -7,8 +8,17 @@ export interface AgentRow {
   grade: string | null;
   score: number | null;
   tokens: number | null;
+  /** What of the manifest was shown in the last 24 hours; null: no report has it. */
+  evidence: { percent: number; shown: number; declared: number } | null;
+  /** Proved score of the audit. */
+  proved: number | null;
+  /** The condition Compliant. */
+  compliant: { status: string; reason: string; message: string } | null;
   lastSeen: string | null;
 }
+
+/** The gap with the evidence next to it. */
+export type ShownGap = GapReport & { evidence: EvidenceReport | null };
 
 /** The admin side of the control plane, as far as the demo uses it. */
 export class ControlPlaneClient {
@@ -33,7 +43,7 @@ export class ControlPlaneClient {
     return this.#ask('/api/v1/agents');
   }
 
-  gap(agentName: string): Promise<GapReport> {
+  gap(agentName: string): Promise<ShownGap> {
     return this.#ask(`/api/v1/agents/${agentName}/gap`);
   }
 

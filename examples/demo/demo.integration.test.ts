@@ -75,17 +75,25 @@ describe('make demo ONCE=1', () => {
     expect([await exited, output.stderr]).toEqual([0, '']);
     const table = /^NAME .*\n(?:.+\n)+/m.exec(output.stdout)?.[0].trimEnd().split('\n') ?? [];
     expect(table.map((line) => line.replaceAll(/ {2,}/g, ' ').replace(/\d+ \d+s$/, 'N Ns'))).toEqual([
-      'NAME PHASE GRADE SCORE TOKENS CHECKED',
-      'compliant Healthy A 100 N Ns',
-      'gappy Degraded C 65 N Ns',
-      'misbehaving Healthy F 30 N Ns',
+      'NAME PHASE GRADE SCORE EVIDENCE PROVED TOKENS CHECKED',
+      'compliant Healthy A 100 61% 20 N Ns',
+      'silent Healthy A 100 22% 0 N Ns',
+      'lying Healthy A 100 45% 17 N Ns',
+      'gappy Degraded C 65 40% 7 N Ns',
+      'misbehaving Healthy F 30 56% 17 N Ns',
     ]);
+    // Why a score of 100 is not enough, one line an agent.
+    expect(output.stdout).toMatch(/^ {2}compliant +is compliant: /m);
+    expect(output.stdout).toMatch(/^ {2}silent +is not compliant: .*; never shown: tool calculator, /m);
+    expect(output.stdout).toMatch(
+      /^ {2}lying +is not compliant: .*; reports that are contradicted: model gpt-4o \(usage of gpt-4o-mini in responses\), service orders-db \(probe of the sidecar: connection refused\)$/m,
+    );
     expect(output.stdout).toMatch(/^misbehaving lost 70 points:$/m);
     expect(output.stdout).toMatch(/^compliant lost no points$/m);
     expect(output.stdout).toMatch(/^ {2}-20 {2}service:orders-db /m);
     expect(output.stdout).toMatch(/^ {2}-20 {2}guardrails\.input\.pii-detector /m);
     expect(output.stdout).not.toContain('\u001b');
-    expect(await leftBehind()).toEqual({ named: 10, listening: [], files: [] });
+    expect(await leftBehind()).toEqual({ named: 16, listening: [], files: [] });
   });
 });
 
@@ -99,7 +107,9 @@ describe('make demo', () => {
     expect((agents as { agentName: string }[]).map(({ agentName }) => agentName).sort()).toEqual([
       'compliant',
       'gappy',
+      'lying',
       'misbehaving',
+      'silent',
     ]);
     expect(gap).toMatchObject({ score: 30, grade: 'F', source: 'agent-sdk' });
     expect(chat).toMatchObject({ response: expect.stringMatching(/order A-17/) });
@@ -142,7 +152,7 @@ describe('make demo', () => {
       await new Promise((resolve) => setTimeout(resolve, 100));
       left = await leftBehind();
     }
-    expect(left).toEqual({ named: 10, listening: [], files: [] });
+    expect(left).toEqual({ named: 16, listening: [], files: [] });
   });
 
   test('that is interrupted while it starts leaves nothing behind either', async () => {

@@ -7,7 +7,7 @@ import { ControlPlaneClient } from './control-plane-client.ts';
 import { freePorts } from './free-ports.ts';
 import { waitForOk } from './wait-for.ts';
 
-export const AGENT_NAMES = ['compliant', 'gappy', 'misbehaving'] as const;
+export const AGENT_NAMES = ['compliant', 'silent', 'lying', 'gappy', 'misbehaving'] as const;
 
 export interface DemoAgent {
   name: string;
@@ -37,7 +37,7 @@ export interface FleetContext {
 const HOST = '127.0.0.1';
 const urlOf = (port: number): string => `http://${HOST}:${port}`;
 
-/** Starts a control plane, three agents and a sidecar for each, all at once, and waits until all of them answer. */
+/** Starts a control plane, the agents and a sidecar for each, all at once, and waits until all of them answer. */
 export async function startFleet(context: FleetContext): Promise<Fleet> {
   const { signal, progress } = context;
   const [planePort = 0, ...ports] = await freePorts(1 + 3 * AGENT_NAMES.length);
@@ -116,6 +116,8 @@ function startSidecar(context: FleetContext, agent: DemoAgent, controlPlaneUrl: 
     env: {
       BIND_ADDRESS: HOST,
       UPSTREAM_URL: agent.agentUrl,
+      // What the agent has in its environment, as the injector sets it in a cluster.
+      AGENT_ENV_NAMES: 'OPENAI_API_KEY',
       MANIFEST_PATH: manifestOf(context, agent.name),
       PROXY_PORT: new URL(agent.proxyUrl).port,
       CONTROL_PLANE_PORT: new URL(agent.controlUrl).port,

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { Children } from './children.ts';
 import { differences, type Seen } from './expectations.ts';
 import { register, startFleet, type DemoAgent, type Fleet } from './fleet.ts';
-import { fleetTable, paletteFor, reasonLines, tryLines } from './present.ts';
+import { complianceLines, fleetTable, paletteFor, reasonLines, tryLines } from './present.ts';
 import { sendTraffic } from './traffic.ts';
 import { waitFor } from './wait-for.ts';
 
@@ -99,8 +99,13 @@ async function look(fleet: Fleet, clientTokens: ReadonlyMap<string, number>): Pr
   return new Map(await Promise.all(entries));
 }
 
-async function countedBy(agent: DemoAgent): Promise<number> {
+/** null: the agent has no reporter. */
+async function countedBy(agent: DemoAgent): Promise<number | null> {
   const response = await fetch(`${agent.agentUrl}/platform/usage`, { signal: AbortSignal.timeout(5_000) });
+  if (response.status === 404) {
+    await response.body?.cancel();
+    return null;
+  }
   return ((await response.json()) as { totalTokens: number }).totalTokens;
 }
 
@@ -108,6 +113,7 @@ function present(fleet: Fleet, seen: ReadonlyMap<string, Seen>): void {
   progress('here they are');
   const rows = [...seen.values()].map(({ row }) => row);
   say(`\n${fleetTable(rows, new Date(), palette)}\n`);
+  say(`${complianceLines([...seen.values()], palette)}\n`);
   for (const [name, { gap }] of seen) say(`${reasonLines(name, gap, palette)}\n`);
   const worst = fleet.agents.at(-1);
   if (isOnce || worst === undefined) return;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import type { AgentRow } from './control-plane-client.ts';
-import { fleetTable, paletteFor, reasonLines, tryLines } from './present.ts';
+import type { AgentRow, ShownGap } from './control-plane-client.ts';
+import { complianceLines, fleetTable, paletteFor, reasonLines, tryLines } from './present.ts';
 
 const plain = paletteFor(false);
 const now = new Date('2026-03-01T10:00:12Z');
@@ -10,17 +10,21 @@ const row = (overrides: Partial<AgentRow> = {}): AgentRow => ({
   grade: 'A',
   score: 100,
   tokens: 1234,
+  evidence: { percent: 61, shown: 5.5, declared: 9 },
+  proved: 20,
+  compliant: { status: 'True', reason: 'Compliant', message: 'grade B or better' },
   lastSeen: '2026-03-01T10:00:10Z',
   ...overrides,
 });
 
 describe('the fleet table', () => {
-  test('has the columns of kubectl get agentobservations, and leaves what is unknown empty', () => {
-    const unknown = { phase: 'Pending', grade: null, score: null, tokens: null, lastSeen: null };
+  test('has the columns of kubectl get agentobservations and those of evidence, and leaves what is unknown empty', () => {
+    const none = { grade: null, score: null, tokens: null, evidence: null, proved: null, compliant: null };
+    const unknown = { phase: 'Pending', ...none, lastSeen: null };
     const table = fleetTable([row(), row({ agentName: 'new', ...unknown })], now, plain);
     expect(table.split('\n')).toEqual([
-      'NAME        PHASE     GRADE   SCORE   TOKENS   CHECKED',
-      'compliant   Healthy   A       100     1234     2s',
+      'NAME        PHASE     GRADE   SCORE   EVIDENCE   PROVED   TOKENS   CHECKED',
+      'compliant   Healthy   A       100     61%        20       1234     2s',
       'new         Pending',
     ]);
   });
@@ -64,6 +68,33 @@ describe('the reasons', () => {
     const gap = { score: 100, grade: 'A' as const, source: 'agent-sdk' as const, issues: [] };
     expect(reasonLines('shop', gap, plain)).toBe('shop lost no points');
   });
+});
+
+test('a line an agent has its verdict and the reason', () => {
+  const gap: ShownGap = { score: 100, grade: 'A', source: 'agent-sdk', issues: [], evidence: null };
+  const silent = { status: 'Unknown', reason: 'NotShown', message: 'never shown: tool search' };
+  const evidence: ShownGap['evidence'] = {
+    ...{ shown: 0, declared: 2, reported: 0 },
+    items: [
+      { kind: 'service', name: 'db', tier: 'none', contradictedBy: 'probe of the sidecar: refused' },
+      { kind: 'tool', name: 'search', tier: 'none' },
+    ],
+  };
+  const lines = complianceLines(
+    [
+      { row: row(), gap },
+      { row: row({ agentName: 'silent', compliant: silent }), gap },
+      { row: row({ agentName: 'lying', compliant: silent }), gap: { ...gap, evidence } },
+      { row: row({ agentName: 'new', compliant: null }), gap },
+    ],
+    plain,
+  );
+  expect(lines.split('\n').slice(1)).toEqual([
+    '  compliant  is compliant: grade B or better',
+    '  silent     is not compliant: never shown: tool search',
+    '  lying      is not compliant: never shown: tool search; reports that are contradicted: service db (probe of the sidecar: refused)',
+    '  new        is not compliant: no report yet',
+  ]);
 });
 
 test('the commands carry the addresses and the key', () => {

@@ -1,6 +1,6 @@
 import { POINTS } from '../../core/gap/finding.ts';
 import type { GapReport } from '../../core/gap/gap.ts';
-import type { AgentRow } from './control-plane-client.ts';
+import type { AgentRow, ShownGap } from './control-plane-client.ts';
 
 /** How a line may be coloured; without a terminal every one leaves the text as it is. */
 export interface Palette {
@@ -28,15 +28,17 @@ function colourOf(grade: string | null): number {
   return grade === 'C' ? ANSI.yellow : ANSI.red;
 }
 
-const COLUMNS = ['NAME', 'PHASE', 'GRADE', 'SCORE', 'TOKENS', 'CHECKED'];
+const COLUMNS = ['NAME', 'PHASE', 'GRADE', 'SCORE', 'EVIDENCE', 'PROVED', 'TOKENS', 'CHECKED'];
 
-/** The fleet as `kubectl get agentobservations` shows it. */
+/** The fleet as `kubectl get agentobservations` shows it, with evidence and proved score next to the score. */
 export function fleetTable(agents: readonly AgentRow[], now: Date, palette: Palette): string {
   const rows = agents.map((agent) => [
     agent.agentName,
     agent.phase,
     agent.grade ?? '',
     String(agent.score ?? ''),
+    agent.evidence === null ? '' : `${agent.evidence.percent}%`,
+    String(agent.proved ?? ''),
     String(agent.tokens ?? ''),
     agent.lastSeen === null ? '' : ageOf(agent.lastSeen, now),
   ]);
@@ -67,6 +69,30 @@ export function reasonLines(agentName: string, gap: GapReport, palette: Palette)
       `  ${`-${POINTS[severity]}`.padStart(3)}  ${property.padEnd(width)}  ${palette.dim(description)}`,
   );
   return [`${palette.bold(agentName)} lost ${100 - gap.score} points:`, ...lines].join('\n');
+}
+
+/** One line an agent: whether it is compliant, and why not. */
+export function complianceLines(seen: readonly { row: AgentRow; gap: ShownGap }[], palette: Palette): string {
+  const width = Math.max(...seen.map(({ row }) => row.agentName.length));
+  const lines = seen.map(({ row: { agentName, compliant }, gap }) => {
+    const isCompliant = compliant?.status === 'True';
+    const verdict = isCompliant ? 'is compliant' : 'is not compliant';
+    const why = [compliant?.message ?? 'no report yet', ...contradictions(gap)].join('; ');
+    return `  ${agentName.padEnd(width)}  ${palette.bold(verdict)}: ${palette.dim(why)}`;
+  });
+  return [
+    palette.bold(
+      'The grade counts differences that were found. The evidence counts items that were shown. Compliant needs both:',
+    ),
+    ...lines,
+  ].join('\n');
+}
+
+function contradictions({ evidence }: ShownGap): string[] {
+  const items = (evidence?.items ?? []).flatMap(({ kind, name, contradictedBy }) =>
+    contradictedBy === undefined ? [] : [`${kind} ${name} (${contradictedBy})`],
+  );
+  return items.length === 0 ? [] : [`reports that are contradicted: ${items.join(', ')}`];
 }
 
 export interface TryTargets {

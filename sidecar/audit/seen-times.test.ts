@@ -103,7 +103,7 @@ describe('requests in a row without behavioral data', () => {
     expect(log.requestsWithoutBehavior).toBe(0);
   });
 
-  test('go on with an event that tells of a model alone', () => {
+  test('go on with an event about a model alone', () => {
     const requestId = pass();
     const events = [{ type: 'model', modelId: 'm', promptTokens: 1, completionTokens: 1 } as const];
     log.recordEvents({ requestId, events });
