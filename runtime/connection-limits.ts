@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { gatherChunks } from './chunk-store.ts';
+import { hasBody } from './has-body.ts';
 import { sendProblem } from './http-app.ts';
 import { Problem } from './problem.ts';
 
@@ -63,9 +64,6 @@ export function limitConnections(
       });
   };
 }
-
-const hasBody = ({ headers }: IncomingMessage): boolean =>
-  headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 
 /** Why a request is refused; null: it is not. */
 function problemOf(

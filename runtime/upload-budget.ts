@@ -1,5 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Clock } from './clock.ts';
+import { hasBody } from './has-body.ts';
 
 export interface UploadLimits {
   /** Bytes of incomplete bodies in memory beyond which only the oldest upload is read on. */
@@ -39,10 +40,6 @@ export function withUploadBudget(handler: RequestListener, limits: UploadLimits)
     handler(request, response);
     if (hasBody(request) && !response.writableEnded) uploads.watch(request, response);
   };
-}
-
-function hasBody({ headers }: IncomingMessage): boolean {
-  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
 class Uploads {
