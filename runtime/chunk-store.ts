@@ -59,14 +59,14 @@ export class ChunkStore {
   }
 }
 
-/** Bytes below which a chunk is tiny: Node.js needs a microsecond or more for each, so 64 KiB of them keep everybody waiting. */
+/** Bytes below which a chunk is tiny: Node.js needs a microsecond or more for each, so 64 KiB of them delay every other connection. */
 const TINY_BYTES = 16;
 /** Tiny chunks of one body that are read in one turn of the event loop. Beyond them it is read no further for a while. */
 const MAX_TINY = 256;
 /** Milliseconds for each of those beyond. */
 const PAUSE_PER_TINY_MS = 0.5;
 
-/** Milliseconds between the releases of two bodies: together they would keep everybody waiting again. */
+/** Milliseconds between the releases of two bodies: together they would delay every other connection. */
 const BETWEEN_RELEASES_MS = 100;
 let lastReleaseMs = -Infinity;
 

@@ -18,12 +18,12 @@ export interface Heartbeat {
   /** Grows by one per heartbeat of one process start; with instance and startedAt it makes a push idempotent. null: not numbered, each push is new. */
   seq: number | null;
   intervalSeconds: number;
-  /** ISO 8601; null: not told. */
+  /** ISO 8601; null: not reported. */
   sentAt: string | null;
   source: GapReport['source'];
   health: HealthReport;
   gap: GapReport;
-  /** The score of the gap without local proofs; null: not told, as by a sidecar of 0.1.0 and by who keeps no proofs. */
+  /** The score of the gap without local proofs; null: not reported, as by a sidecar of 0.1.0 and by a sender without proofs. */
   scoreWithoutLocalProofs: number | null;
   /** What of the manifest was shown in the last 24 hours; null: the sender has none, as a version without evidence. */
   evidence: EvidenceReport | null;
@@ -37,12 +37,12 @@ export interface Heartbeat {
   /** Cumulative since `startedAt`; null: the sender proxies nothing. */
   outcomes: OutcomeCounts | null;
   policyMode: PolicyMode | null;
-  /** What the policy engine said when the gap was made; null: not told. */
+  /** Verdict of the policy engine when the gap was computed; null: not reported. */
   policyState: PolicyFacts['state'] | null;
   manifestHash: string | null;
   model: { provider: string; id: string } | null;
   sidecarVersion: string | null;
-  /** ISO 8601, start of the sending process; null: not told, a restart is not noticed. */
+  /** ISO 8601, start of the sending process; null: not reported, and a restart is not noticed. */
   startedAt: string | null;
 }
 

@@ -122,14 +122,14 @@ export function parseHeartbeat(value: unknown, received: Received): ParsedHeartb
   const parsed = parseWith(heartbeat, value);
   if (!parsed.ok) return parsed;
   const sent = parsed.value;
-  const told: GapReport['source'] = sent.source ?? sent.gap.source ?? 'manifest-static';
+  const source: GapReport['source'] = sent.source ?? sent.gap.source ?? 'manifest-static';
   return {
     ok: true,
     heartbeat: {
       ...sent,
-      source: told,
+      source,
       health: healthOf(sent.health, sent.sentAt, received),
-      gap: gapOf(sent.gap, told),
+      gap: gapOf(sent.gap, source),
       // A sender of another version may know rules that are not known here.
       proof: sent.proof.filter((record) => isRuleId(record.ruleId)),
     },
@@ -149,7 +149,7 @@ function healthOf(sent: Sent<typeof health>, sentAt: string | null, received: Re
   };
 }
 
-function gapOf(sent: Sent<typeof gap>, told: GapReport['source']): GapReport {
+function gapOf(sent: Sent<typeof gap>, source: GapReport['source']): GapReport {
   const score = Math.round(sent.score);
-  return { score, grade: gradeOf(score), source: told, issues: sent.issues };
+  return { score, grade: gradeOf(score), source, issues: sent.issues };
 }

@@ -1,6 +1,6 @@
 import type { ObservationStatus } from './observation.ts';
 
-/** Whether pods are expected of the workload; where not, nobody reports and that is no alarm. */
+/** Whether the workload expects pods; where it does not, a missing report is not an alarm. */
 export type Activity = 'running' | 'scaled-to-zero' | 'idle';
 
 const RESTING: ReadonlyMap<string, Activity> = new Map([
@@ -12,8 +12,8 @@ const RESTING: ReadonlyMap<string, Activity> = new Map([
  * Only the operator sees the workload and says so; every other writer goes by what it said last, in the condition
  * Reporting, or the two would write against each other.
  */
-export function activityOf(known: ObservationStatus | undefined, told: Activity | undefined): Activity {
-  if (told !== undefined) return told;
+export function activityOf(known: ObservationStatus | undefined, reported: Activity | undefined): Activity {
+  if (reported !== undefined) return reported;
   const reporting = known?.conditions?.find((condition) => condition.type === 'Reporting');
   return RESTING.get(reporting?.reason ?? '') ?? 'running';
 }

@@ -100,8 +100,8 @@ type LocalProofs = Pick<InstanceStatus, 'scoreWithoutLocalProofs' | 'localProofs
  * the agent can remove a proof again after the score was made. So the score is doubted unless no local proof can count.
  */
 function withoutLocalProofs(heartbeat: Heartbeat, { at, proofs }: Receipt): LocalProofs {
-  const { scoreWithoutLocalProofs: told, gap, sidecarVersion } = heartbeat;
-  if (told !== null) return told === gap.score ? {} : { scoreWithoutLocalProofs: told };
+  const { scoreWithoutLocalProofs: reported, gap, sidecarVersion } = heartbeat;
+  if (reported !== null) return reported === gap.score ? {} : { scoreWithoutLocalProofs: reported };
   const isProved = proofs.some(
     (proof) => proof.ruleId === EVALUATED_PROOF && proof.origin === 'control-plane' && !hasExpired(proof, at),
   );

@@ -159,7 +159,7 @@ function withReport(
   };
 }
 
-/** A sender that names no model leaves the one that registration told. */
+/** Where a heartbeat names no model, the model of the registration stays. */
 function modelOf(status: ObservationStatus, heartbeat: Heartbeat): Pick<ObservationStatus, 'model'> {
   const { provider, id } = heartbeat.model ?? status.model ?? {};
   if (provider === undefined || id === undefined) return {};

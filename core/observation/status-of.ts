@@ -27,7 +27,7 @@ export interface ObservationContext {
 const PENDING: ObservationStatus = { phase: 'Pending' };
 
 /**
- * The whole status at `at`, whoever writes it: every aggregate is computed anew from the instances, the rest is kept.
+ * The whole status at `at`, whoever writes it: every aggregate is computed from the instances, the rest is kept.
  * Worst phase, lowest score and most violations of the instances that report; tokens of all of them. While nobody
  * reports, score, grade and lists stay what was last known and the phase says that they are old.
  */
