@@ -8,7 +8,7 @@ import { AGENT_LABEL, isDnsLabel, TOKEN_AUDIENCE } from '../../core/injection/na
 import { sidecarProblem, type SidecarImages } from '../../core/injection/true-sidecar.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { createProvenPods } from './proven-pods.ts';
-import { setNewest } from './set-newest.ts';
+import { setNewest } from '../../core/untrusted/set-newest.ts';
 import { createReviewBudget, type Limited } from './review-budget.ts';
 
 /** The pod that a projected token speaks for, and the agent that this pod is. */

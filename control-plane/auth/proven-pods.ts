@@ -1,5 +1,5 @@
 import type { Clock } from '../../runtime/clock.ts';
-import { setNewest } from './set-newest.ts';
+import { setNewest } from '../../core/untrusted/set-newest.ts';
 
 /** Longer than an hour, for which a token of the injector lives. */
 const PROVEN_MS = 2 * 3600_000;

@@ -1,3 +1,4 @@
+import type { ModelCall } from '../usage/usage.ts';
 import type { AuditEntry, BehavioralEvent } from './audit-entry.ts';
 
 /** Bytes of an object with its members, without its texts. */
@@ -9,32 +10,48 @@ const MAX_KEPT_BYTES = 2048;
 
 /** Bytes of memory that events take, estimated from above: a character takes one byte or two. */
 export function eventBytes(events: readonly BehavioralEvent[]): number {
-  let bytes = 0;
-  for (const event of events) {
-    bytes += OBJECT_BYTES;
-    for (const value of Object.values(event)) if (typeof value === 'string') bytes += textBytes(value);
-  }
-  return bytes;
+  return recordBytes(events);
 }
 
-/** Bytes of memory that the names of an entry take. */
-export function namesBytes({ guardrailsInvoked = [], toolsCalled = [] }: AuditEntry): number {
-  return OBJECT_BYTES + listBytes(guardrailsInvoked) + listBytes(toolsCalled);
+/** Bytes of memory that an entry's events, names and list of model calls take. */
+export function detailBytes(entry: AuditEntry): number {
+  const { events = [], guardrailsInvoked = [], toolsCalled = [] } = entry;
+  const names = OBJECT_BYTES + listBytes(guardrailsInvoked) + listBytes(toolsCalled);
+  return names + eventBytes(events) + recordBytes(listedCalls(entry) ?? []);
 }
 
 /** Whether there is something in the entry that `withoutDetails` removes. */
-export function hasDetails({ events, guardrailsInvoked = [], toolsCalled = [] }: AuditEntry): boolean {
+export function hasDetails(entry: AuditEntry): boolean {
+  const { events, guardrailsInvoked = [], toolsCalled = [] } = entry;
   return (
     events !== undefined ||
+    listedCalls(entry) !== undefined ||
     [guardrailsInvoked, toolsCalled].some((names) => listBytes(names) > MAX_KEPT_BYTES)
   );
 }
 
-/** Removes the events of an entry, and its names beyond a few. */
+/** Removes the events of an entry, the list of its model calls (their sum stays), and its names beyond a few. */
 export function withoutDetails(entry: AuditEntry): void {
   delete entry.events;
+  if (entry.usage !== undefined && 'calls' in entry.usage) {
+    const { calls: _, ...sum } = entry.usage;
+    entry.usage = sum;
+  }
   if (entry.guardrailsInvoked) entry.guardrailsInvoked = firstOf(entry.guardrailsInvoked);
   if (entry.toolsCalled) entry.toolsCalled = firstOf(entry.toolsCalled);
+}
+
+function listedCalls({ usage }: AuditEntry): readonly ModelCall[] | undefined {
+  return usage === undefined || 'unavailable' in usage ? undefined : usage.calls;
+}
+
+function recordBytes(records: readonly object[]): number {
+  let bytes = 0;
+  for (const record of records) {
+    bytes += OBJECT_BYTES;
+    for (const value of Object.values(record)) if (typeof value === 'string') bytes += textBytes(value);
+  }
+  return bytes;
 }
 
 function listBytes(names: readonly string[]): number {

@@ -65,8 +65,8 @@ export function usageOfJson(body: Uint8Array): ReadUsage | 'broken' | null {
 
 export interface StreamText {
   write(chunk: Uint8Array): void;
-  /** UTF-16 units of the unfinished event. */
-  heldLength(): number;
+  /** Bytes of memory that the unfinished event and the calls that were read take, estimated. */
+  heldBytes(): number;
   /** So far; null: no model's answer was seen. */
   result(): ReadUsage | null;
   end(): ReadUsage | null;
@@ -87,7 +87,7 @@ export function createStreamText(form: 'stream' | 'lines'): StreamText {
       : createLines((line) => take(...withoutCode(line)), MAX_READ_BYTES / 2);
   return {
     write: (chunk) => events.write(decoder.decode(chunk, { stream: true })),
-    heldLength: () => events.heldLength(),
+    heldBytes: () => events.heldLength() + usage.heldBytes,
     result: () => usage.result(),
     end() {
       events.write(decoder.decode());

@@ -3,18 +3,25 @@ import { findUsage, type Finding } from './usage-in-json.ts';
 import type { ModelCall, ReadCall, ReadUsage, RequestUsage } from './usage.ts';
 
 /**
- * Sums the usage of the calls of models that one answer shows: a JSON document, or the events of a stream. Calls are told
- * apart by their ids, so that one which is repeated counts once.
+ * Sums the usage of the calls of models that one answer shows: a JSON document, or the events of a stream. Calls are
+ * distinguished by their ids, so that a repeated one counts once.
  */
 export interface UsageCollector {
   /** One JSON value. */
   add(value: unknown): void;
+  /** Bytes of memory that the ids and calls take so far, estimated. */
+  readonly heldBytes: number;
   /** null: no answer of a model was seen. */
   result(): ReadUsage | null;
 }
 
-/** Distinct calls of one answer that are told apart; the tokens of more are added to the last. */
+/** Calls of one response that are kept by id; further ones are read like usage without an id, of which the largest counts. */
 const MAX_CALLS = 1000;
+
+/** Bytes of a call with its id and the name of its model, each of 200 characters at most. */
+const CALL_BYTES = 800;
+/** Bytes of an id that stands for another one. */
+const ALIAS_BYTES = 500;
 
 interface Call {
   id: string | null;
@@ -69,6 +76,9 @@ export function createUsageCollector(): UsageCollector {
   };
 
   return {
+    get heldBytes() {
+      return calls.size * CALL_BYTES + (aliases.size + idsOfRuns.size) * ALIAS_BYTES;
+    },
     add(value) {
       let ofEvent: TokenCounts | null = null;
       for (const finding of findUsage(value)) {

@@ -143,6 +143,20 @@ describe('a JSON answer', () => {
     expect(createUsageReader({ ...JSON_HEAD, ...head }, decodeBody).wantsBody).toBe(wants);
   });
 
+  test('of a stream counts the memory of its calls, and gives it up', () => {
+    const reader = createUsageReader({ ...JSON_HEAD, contentType: 'text/event-stream' }, decodeBody);
+    const callOf = (n: number): string =>
+      `data: {"object":"chat.completion","id":"${`${n}`.padEnd(200, 'x')}","choices":[{"text":""}]}\n\n`;
+    for (let n = 0; n < 2000; n += 1) reader.write(Buffer.from(callOf(n)));
+    // 1,000 calls are kept by id.
+    expect(reader.keptBytes).toBeGreaterThan(500_000);
+    expect(reader.keptBytes).toBeLessThan(2_000_000);
+    reader.giveUp();
+    const unavailable = 'the sidecar had no memory to read the body';
+    expect([reader.wantsBody, reader.keptBytes]).toEqual([false, 0]);
+    expect(reader.end()).toEqual({ calls: [], unknown: [null], reason: unavailable });
+  });
+
   test('of another form is wanted no more once its first bytes are there', () => {
     const reader = createUsageReader({ ...JSON_HEAD, contentType: 'image/png' }, decodeBody);
     reader.write(Buffer.alloc(100));

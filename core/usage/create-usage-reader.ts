@@ -8,6 +8,7 @@ import {
   startsLikeModelAnswer,
   usageOfJson,
   type AnswerForm,
+  type StreamText,
 } from './answer-form.ts';
 import type { ReadUsage } from './usage.ts';
 
@@ -37,7 +38,7 @@ export type Decode = (coding: Coding, body: Uint8Array, maxBytes: number) => Uin
 export interface UsageReader {
   /** false: nothing of the body is wanted; `write` may be left out. */
   readonly wantsBody: boolean;
-  /** Bytes of the body that are kept. */
+  /** Bytes that are kept of the body, and of the calls that were read from it. */
   readonly keptBytes: number;
   /** The chunk is kept, not copied: its bytes must not change. */
   write(chunk: Uint8Array): void;
@@ -260,22 +261,21 @@ function joined(first: Uint8Array, second: Uint8Array): Uint8Array {
 }
 
 function streamReader(form: 'stream' | 'lines'): UsageReader {
-  const stream = createStreamText(form);
-  let hasGivenUp = false;
+  let stream: StreamText | null = createStreamText(form);
+  /** Of a reader that has given up. */
+  let result: ReadUsage | null = null;
   return {
     get wantsBody() {
-      return !hasGivenUp;
+      return stream !== null;
     },
     get keptBytes() {
-      return hasGivenUp ? 0 : stream.heldLength();
+      return stream?.heldBytes() ?? 0;
     },
     giveUp() {
-      hasGivenUp = true;
+      if (stream !== null && stream.result() !== null) result = NO_MEMORY;
+      stream = null;
     },
-    write: (chunk) => stream.write(chunk),
-    end() {
-      if (hasGivenUp) return stream.result() === null ? null : NO_MEMORY;
-      return stream.end();
-    },
+    write: (chunk) => stream?.write(chunk),
+    end: () => (stream === null ? result : stream.end()),
   };
 }

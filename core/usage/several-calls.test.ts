@@ -1,7 +1,7 @@
 // An answer of an agent shows several calls of models: each counts once, in whichever protocol it comes.
 import { describe, expect, test } from '@jest/globals';
 import { createUsageCollector, requestUsageOf } from './answer-usage.ts';
-import { CallMemory, UnreadCalls } from './call-memory.ts';
+import { CallMemory } from './call-memory.ts';
 import type { ReadUsage } from './usage.ts';
 
 function read(...values: readonly unknown[]): ReadUsage {
@@ -281,7 +281,7 @@ describe('calls of one answer', () => {
 describe('a call that several answers show', () => {
   const long = 'resp_0123456789abcdef';
   const take = (memory: CallMemory, method: string, value: unknown) =>
-    requestUsageOf(memory.take(read(value), method));
+    requestUsageOf(memory.take(read(value), { method, seq: 1 }).usage);
 
   test('counts once: a response that is read again, and messages of earlier turns', () => {
     const memory = new CallMemory();
@@ -310,13 +310,30 @@ describe('a call that several answers show', () => {
     const memory = new CallMemory();
     const done = (id: string) => response(id, 'completed', { input_tokens: 3, output_tokens: 4 });
     take(memory, 'GET', done(long));
-    const unread = new UnreadCalls<number>();
-    unread.set(long, 1);
-    for (let n = 0; n < 5000; n += 1) {
-      take(memory, 'GET', done(`${long}-${n}`));
-      unread.set(`${long}-${n}`, 1);
-    }
+    for (let n = 0; n < 5000; n += 1) take(memory, 'GET', done(`${long}-${n}`));
     expect(take(memory, 'GET', done(long))).toMatchObject({ totalTokens: 7 });
-    expect([unread.take(long), unread.take(`${long}-0`)]).toEqual([undefined, 1]);
+  });
+
+  test.each([
+    ['of a request that creates it', ['POST', 'POST'], [1, 1]],
+    ['of the request that created it, and not of those that read it', ['POST', 'GET', 'GET'], [1, 0, 0]],
+    ['of the first request that reads it, where another sidecar saw its creation', ['GET', 'GET'], [1, 0]],
+  ])('and that has no usage yet is unknown %s', (_what, methods, expected) => {
+    const memory = new CallMemory();
+    const pending = read(response(long, 'in_progress', null));
+    const taken = methods.map((method, seq) => memory.take(pending, { method, seq }));
+    expect(taken.map(({ usage }) => usage.unknown.length)).toEqual(expected);
+    expect(taken.flatMap(({ completed }) => completed)).toEqual([]);
+    const last = expected.lastIndexOf(1);
+    const done = read(response(long, 'completed', { input_tokens: 3, output_tokens: 4 }));
+    expect(memory.take(done, { method: 'GET', seq: 9 })).toMatchObject({
+      usage: { calls: [{ totalTokens: 7 }] },
+      completed: [last],
+    });
+    expect(memory.take(done, { method: 'GET', seq: 9 })).toMatchObject({
+      usage: { calls: [] },
+      completed: [],
+    });
+    expect(memory.take(pending, { method: 'GET', seq: 9 })).toMatchObject({ usage: { unknown: [] } });
   });
 });

@@ -115,10 +115,11 @@ const EVENT_OF: Readonly<Record<string, RegExp>> = { response: /^response\./, me
 /** An object whose members are the token counts of one model each. */
 function callsByModel(object: Record<string, unknown>, { id }: Place): Finding[] {
   const byModel = HOLDERS_BY_MODEL.map((name) => own(object, name)).find(isRecord) ?? {};
-  return Object.entries(byModel).flatMap(([modelId, holder]) => {
+  return Object.entries(byModel).flatMap(([name, holder]) => {
     const counts = countsOf(holder);
     if (counts === null) return [];
-    const named = { id: id === null ? null : `${id} ${modelId}`, modelId: cut(modelId, MAX_NAME) };
+    const modelId = cut(name, MAX_NAME);
+    const named = { id: id === null ? null : `${id} ${modelId}`, modelId };
     return [{ ...named, runId: null, counts, kind: 'whole', isFinished: true, isRoot: false }];
   });
 }

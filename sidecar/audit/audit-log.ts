@@ -15,7 +15,7 @@ import {
   type TokenPrice,
 } from '../../core/usage/day-totals.ts';
 import { requestUsageOf } from '../../core/usage/answer-usage.ts';
-import { CallMemory, UnreadCalls } from '../../core/usage/call-memory.ts';
+import { CallMemory } from '../../core/usage/call-memory.ts';
 import { callsIn, callsOf, callsWithoutUsageOf, lateCallsOf } from '../../core/usage/entry-usage.ts';
 import { addCalls, emptyWindow, subtractWindow } from '../../core/usage/usage-window.ts';
 import { cut, detached } from '../../core/untrusted/fields.ts';
@@ -63,8 +63,6 @@ export class AuditLog {
   readonly outcomes: OutcomeCounts = { allow: 0, deny: 0, failOpen: 0, notEvaluated: 0 };
   readonly #options: AuditLogOptions;
   readonly #calls = new CallMemory();
-  /** Entries of calls that were not complete when they were answered, by the id of the call. */
-  readonly #unread = new UnreadCalls<AuditEntry>();
   #tokens = { prompt: 0, completion: 0 };
   #withoutUsage = 0;
   #withoutRequest: CallSum = { totalTokens: 0, totalCalls: 0 };
@@ -184,12 +182,14 @@ export class AuditLog {
 
   /** Takes what was read from an answer into its entry: each call once, in whichever answer its usage comes first. */
   readonly #used = (entry: AuditEntry, read: ReadUsage): void => {
-    const fresh = this.#calls.take(read, entry.method);
-    const usage = requestUsageOf(fresh);
-    if (usage !== null) entry.usage = usage;
-    for (const id of fresh.unknown) this.#unread.set(id, entry);
-    for (const { id } of fresh.calls) {
-      const earlier = this.#unread.take(id);
+    const fresh = this.#calls.take(read, entry);
+    const usage = requestUsageOf(fresh.usage);
+    if (usage !== null) {
+      entry.usage = usage;
+      this.eventMemory.count(entry);
+    }
+    for (const seq of fresh.completed) {
+      const earlier = this.ring.at(seq);
       if (earlier?.usage === undefined || !('unavailable' in earlier.usage)) continue;
       delete earlier.usage;
       this.changed(earlier);

@@ -82,3 +82,35 @@ describe('names in heads and trailers', () => {
     expect(audit.eventMemory.bytes).toBeGreaterThan(0);
   });
 });
+
+test('lists of model calls count: the newest entries have theirs, and the oldest keep the sum', () => {
+  const audit = logWith(0);
+  const answer = { statusCode: 200, contentType: 'application/json', contentEncoding: undefined };
+  for (let i = 0; i < 10; i += 1) {
+    const steps = Array.from({ length: 1000 }, (_, step) => ({
+      id: `${i}-${step}`,
+      model: `${step}`.padEnd(200, 'm'),
+      usage: { prompt_tokens: 1, completion_tokens: 1 },
+    }));
+    const recording = audit.arrive({ requestId: `r${i}`, method: 'POST', target: '/' });
+    recording.head({ ...answer, platform: new Map() });
+    recording.chunk(Buffer.from(JSON.stringify({ steps })));
+    recording.complete({ statusCode: 200, aborted: false, atMs: 0 });
+  }
+  const usages = audit.ring.newest().map(({ usage }) => usage);
+  const first = usages.findIndex((usage) => usage !== undefined && 'calls' in usage);
+  expect(first).toBeGreaterThan(0);
+  expect(usages.slice(first)).toMatchObject(
+    Array.from({ length: 10 - first }, () => ({ calls: { length: 1000 } })),
+  );
+  expect(usages.slice(0, first)).toEqual(
+    Array.from({ length: first }, () => ({
+      modelId: '(several)',
+      promptTokens: 1000,
+      completionTokens: 1000,
+      totalTokens: 2000,
+    })),
+  );
+  expect(audit.eventMemory.bytes).toBeLessThanOrEqual(MAX_BYTES);
+  expect(audit.tokens).toEqual({ prompt: 10_000, completion: 10_000 });
+});

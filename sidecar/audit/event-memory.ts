@@ -1,10 +1,10 @@
 import type { AuditEntry, BehavioralEvent } from '../../core/behavior/audit-entry.ts';
-import { eventBytes, hasDetails, namesBytes, withoutDetails } from '../../core/behavior/event-bytes.ts';
+import { detailBytes, eventBytes, hasDetails, withoutDetails } from '../../core/behavior/event-bytes.ts';
 
-/** Bytes that the events and names of one entry may take: several batches of full size. */
+/** Bytes that the details of one entry may take before more events are refused: several batches of full size. */
 export const MAX_ENTRY_BYTES = 512 * 1024;
 
-/** Bounds the memory that events and names take: for each entry, and for all of them. */
+/** Bounds the memory that events, names and lists of model calls take: for each entry, and for all of them. */
 export class EventMemory {
   /** Events that were refused because their entry had no room. */
   refused = 0;
@@ -31,11 +31,11 @@ export class EventMemory {
     return false;
   }
 
-  /** Events or names came to this entry. Beyond the bound, the oldest entries lose theirs. */
+  /** Events, names or model calls came to this entry. Beyond the bound, the oldest entries lose theirs. */
   count(entry: AuditEntry): void {
     // It could lose nothing. To hold it here would keep what the ring has overwritten.
     if (!this.#entries.has(entry) && !hasDetails(entry)) return;
-    const bytes = eventBytes(entry.events ?? []) + namesBytes(entry);
+    const bytes = detailBytes(entry);
     this.#bytes += bytes - (this.#entries.get(entry) ?? 0);
     this.#entries.set(entry, bytes);
     for (const [oldest, held] of this.#entries) {
