@@ -14,7 +14,8 @@ help: ## List the targets
 $(INSTALLED): package.json package-lock.json
 	@command -v npm >/dev/null || { echo "npm is missing: install Node.js 22.19 or newer with npm"; exit 1; }
 	@echo "installing packages (once)"
-	@npm ci --no-fund --no-audit --loglevel=error
+	@# Metadata that npm has in its cache may be older than the lock: then it is requested again.
+	@npm ci --prefer-offline --no-fund --no-audit --loglevel=silent || npm ci --no-fund --no-audit --loglevel=error
 	@node -p 'process.version' | awk -F '[v.]' '$$2 < 22 || ($$2 == 22 && $$3 < 19) { print "Node.js 22.19 or newer is needed, this is " $$0 ", and npm has none for this machine"; exit 1 }'
 	@touch $@
 
@@ -32,7 +33,7 @@ package: dist/.built ## Pack what is published to npm: the CLI, the reporter, th
 release: dist/.built ## Make what a release consists of, the images aside, in dist/release (docs/release.md)
 	@node scripts/release.ts
 
-demo: dist/.built ## Run three agents behind sidecars with a control plane, without a cluster (ONCE=1: end by itself)
+demo: dist/.built ## Run five agents behind sidecars with a control plane, without a cluster (ONCE=1: end by itself)
 	@npm run --silent demo
 
 test: ## Everything: lint, types, layers, unit, integration, real cluster

@@ -5,6 +5,8 @@
 //   *.realtime.test.ts     tests where real time has to pass; run alone (CONTRIBUTING.md lists the limits)
 //   e2e/**/*.test.ts       the product in one cluster that all of them share, and that cluster and its images
 const common = {
+  // Names the cache of transformed files: the same for all projects and checkouts, because its keys are the files' content.
+  id: 'agent-compliance',
   testEnvironment: 'node',
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '\\.ts$': ['<rootDir>/scripts/jest-transform.mjs', {}] },

@@ -13,7 +13,7 @@ export default {
   process(source) {
     return { code: stripTypeScriptTypes(source) };
   },
-  getCacheKey(source) {
-    return createHash('sha256').update(process.version).update(source).digest('hex');
+  getCacheKey(source, _path, { instrument }) {
+    return createHash('sha256').update(`${process.version} ${instrument} `).update(source).digest('hex');
   },
 };

@@ -28,9 +28,15 @@ const socketMegabytes = (buffer: 'tcp_rmem' | 'tcp_wmem'): number =>
 const HELD = Math.ceil(2 * (socketMegabytes('tcp_rmem') + socketMegabytes('tcp_wmem'))) + 5;
 const LONG = HELD + 10;
 
-/** Different megabytes: one that is lost, doubled or out of order changes the digest. */
-function* pieces(count: number): Generator<Buffer> {
-  for (let i = 0; i < count; i += 1) yield Buffer.alloc(MEGABYTE, `piece ${i};`);
+const REST = Buffer.alloc(MEGABYTE - 16, 'rest of a piece;');
+/** Megabytes with a number each: one that is lost, doubled or out of order changes the digest. */
+function* pieces(count: number, onPiece = () => {}): Generator<Buffer> {
+  for (let i = 0; i < count; i += 1) {
+    onPiece();
+    yield Buffer.from(`piece ${i};`.padEnd(16));
+    // The same buffer each time: a gigabyte of new ones takes seconds of garbage collection.
+    yield REST;
+  }
 }
 
 const digests = new Map<number, string>();
@@ -66,12 +72,7 @@ function suite({ mode, engine, env }: Setting): void {
   /** Megabytes that the agent has made for the answer before, those under /other aside, and whether somebody cut it. */
   let made: number;
   let isCut: boolean;
-  function* counted(count: number): Generator<Buffer> {
-    for (const piece of pieces(count)) {
-      made += 1;
-      yield piece;
-    }
-  }
+  const counted = (count: number): Generator<Buffer> => pieces(count, () => (made += 1));
 
   /** Bytes of memory that the process holds, or held at most. */
   async function memory(row: 'VmRSS' | 'VmHWM'): Promise<number> {
@@ -89,8 +90,8 @@ function suite({ mode, engine, env }: Setting): void {
     await writeFile(manifest, GUARDED);
     agent = createServer((request, response) => {
       const [, path, count] = (request.url ?? '').split('/');
-      const told = path === 'denied' ? BREAKS : KEEPS;
-      for (const [name, value] of Object.entries(told)) response.setHeader(name, value);
+      const reported = path === 'denied' ? BREAKS : KEEPS;
+      for (const [name, value] of Object.entries(reported)) response.setHeader(name, value);
       if (path === 'down' || path === 'denied')
         pipeline(Readable.from(counted(Number(count))), response).catch(() => (isCut = true));
       else if (path === 'other') void pipeline(Readable.from(pieces(Number(count))), response);
