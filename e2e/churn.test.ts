@@ -30,7 +30,7 @@ import { HEARTBEAT_SECONDS, installProduct, leave, SYSTEM_NAMESPACE } from './pr
 jest.setTimeout(TEST_MS);
 
 const NAMESPACE = 'churn';
-const CHURN_MS = 1_000 * Number(process.env['CHURN_SECONDS'] ?? 10);
+const CHURN_MS = 1_000 * Number(process.env['CHURN_SECONDS'] ?? 6);
 /** Deeds: a machine that takes ten seconds for one goes on until then. */
 const FEWEST = Math.ceil(CHURN_MS / 10_000);
 /** Of a killed container, the kubelet's pauses grow to some minutes; observations follow within two intervals. */

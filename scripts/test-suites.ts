@@ -84,11 +84,11 @@ export const SUITES: readonly Suite[] = [
     after: ['build', 'images', 'test servers', 'unit'],
     timeoutMinutes: 30,
   },
-  // Two workers, each of which keeps 0.4 cores busy with its API server.
+  // Three workers, each of which keeps 0.4 cores busy with its API server.
   {
     name: 'API server',
     group: 'integration',
-    jest: jest('apiserver', '--maxWorkers=2'),
+    jest: jest('apiserver', '--maxWorkers=3'),
     after: ['build', 'cluster binaries', 'unit'],
     timeoutMinutes: 30,
     wants: ['build', 'cluster'],

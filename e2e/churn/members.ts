@@ -17,8 +17,7 @@ const small = (kind: Kind, ...names: string[]): Member[] =>
 
 const EVERY_KIND: readonly Member[] = [
   { name: 'shop', kind: 'Deployment', profile: 'compliant' },
-  { name: 'misbehaving', kind: 'Deployment', profile: 'misbehaving' },
-  ...small('Deployment', 'billing', 'search'),
+  ...small('Deployment', 'billing'),
   ...small('StatefulSet', 'ledger'),
   ...small('DaemonSet', 'scout'),
 ];
@@ -28,7 +27,8 @@ export const MEMBERS: readonly Member[] = IN_SOAK
   ? [
       ...EVERY_KIND,
       { name: 'gappy', kind: 'Deployment', profile: 'gappy' },
-      ...small('Deployment', 'booking', 'claims', 'support', 'triage'),
+      { name: 'misbehaving', kind: 'Deployment', profile: 'misbehaving' },
+      ...small('Deployment', 'booking', 'claims', 'search', 'support', 'triage'),
       ...small('StatefulSet', 'memory', 'queue'),
     ]
   : EVERY_KIND;

@@ -127,17 +127,17 @@ describe('make demo', () => {
 
   test('ends with the reason when one of its processes does, and leaves nothing behind', async () => {
     startDemo({});
-    await shown('Ctrl-C ends it all.');
+    await shown('control plane on');
     const { stdout } = await run('ps', ['-A', '-o', 'pid=,ppid=,args=']);
-    const agent = stdout
+    const controlPlane = stdout
       .split('\n')
       .map((line) => line.trim().split(/\s+/))
       .find(
-        ([, parent, ...args]) => Number(parent) === demo.pid && args.join(' ').includes('example-agents'),
+        ([, parent, ...args]) => Number(parent) === demo.pid && args.join(' ').includes('dist/control-plane'),
       );
-    process.kill(Number(agent?.[0]), 'SIGKILL');
+    process.kill(Number(controlPlane?.[0]), 'SIGKILL');
     expect(await exited).toBe(1);
-    expect(output.stderr).toMatch(/^the demo fails: agent-\w+ ended by itself \(SIGKILL\)/);
+    expect(output.stderr).toMatch(/^the demo fails: control-plane ended by itself \(SIGKILL\)/);
     expect(await leftBehind()).toMatchObject({ listening: [], files: [] });
   });
 
