@@ -34,6 +34,8 @@ const unlisted = (_: unknown, index: number) => ({
   day: '2026-03-01',
 });
 
+const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+
 (whyNoControlPlane() ? describe.skip : describe)('the resource definition in a real API server', () => {
   let control: ControlPlane;
   let client: KubeClient;
@@ -42,14 +44,24 @@ const unlisted = (_: unknown, index: number) => ({
     control = await startControlPlane();
     client = createKubeClient({ access: loadClusterAccess(control.kubeconfig), part: 'test' });
     const body: unknown = parse(readFileSync(join(import.meta.dirname, 'agentobservations.yaml'), 'utf8'));
-    const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
-    expectOk(await client.send({ method: 'POST', path, body }));
+    expectOk(await client.send({ method: 'POST', path: DEFINITIONS, body }));
+    // The API server serves the collection before the definition is established.
+    while (!(await conditions()).includes('Established=True')) await delay(50);
     while (!(await client.send({ method: 'GET', path: COLLECTION })).ok) await delay(50);
   });
   afterAll(async () => {
     await client.close();
     await control.close();
   });
+
+  async function conditions(): Promise<string[]> {
+    interface Crd {
+      status?: { conditions?: { type: string; status: string }[] };
+    }
+    const path = `${DEFINITIONS}/agentobservations.platform.io`;
+    const { status } = expectOk(await client.send<Crd>({ method: 'GET', path }));
+    return status?.conditions?.map((each) => `${each.type}=${each.status}`) ?? [];
+  }
 
   const create = (body: unknown) => client.send({ method: 'POST', path: COLLECTION, body });
   const patchStatus = (name: string, status: object) =>
@@ -61,15 +73,7 @@ const unlisted = (_: unknown, index: number) => ({
     });
 
   test('is structural', async () => {
-    const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/agentobservations.platform.io';
-    interface Crd {
-      status: { conditions: { type: string; status: string }[] };
-    }
-    const { status } = expectOk(await client.send<Crd>({ method: 'GET', path }));
-    expect(status.conditions.map((each) => `${each.type}=${each.status}`).sort()).toEqual([
-      'Established=True',
-      'NamesAccepted=True',
-    ]);
+    expect((await conditions()).sort()).toEqual(['Established=True', 'NamesAccepted=True']);
   });
 
   test('takes the smallest object and fills in the defaults', async () => {
