@@ -37,7 +37,8 @@ What one response of each form used, and what the sidecar recorded of it in \`GE
 behind it. Events of the type \`model\` ([how](agent.md)) count instead of it.
 
 ${tokens(results)}
-MCP servers have no declared chat path: what their tools do not state or report is not counted.
+For an agent with \`spec.api.type: mcp\` each result of a tool that states no tokens counts the same way. The handshake, lists
+and notifications of MCP do not count.
 
 ## Denials
 

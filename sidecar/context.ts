@@ -2,6 +2,7 @@ import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { hostname } from 'node:os';
 import type { Manifest } from '../core/manifest/manifest.ts';
+import type { DeclaredApi } from '../core/usage/create-usage-reader.ts';
 import type { AgentEnvironment } from '../probe/gather.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Environment } from '../runtime/env.ts';
@@ -126,7 +127,7 @@ function createAudit(
     capacity: config.AUDIT_RING_SIZE,
     clock,
     withQuery: config.AUDIT_QUERY,
-    chatPath: () => chatPathOf(manifest.manifest),
+    declared: () => declaredApiOf(manifest.manifest),
     keepForUsage: (bytes) => load.keepForUsage(bytes),
     maxEventBytes: load.maxEventBytes,
   });
@@ -156,7 +157,8 @@ function environmentOf(config: SidecarConfig, env: Environment): AgentEnvironmen
 /** The schema's default. */
 const DEFAULT_CHAT_PATH = '/v1/chat';
 
-/** Where the manifest says that a model answers; undefined: it does not say. */
-function chatPathOf({ spec }: Manifest): string | undefined {
-  return spec.api?.chatEndpoint && (spec.api.chatEndpoint.path ?? DEFAULT_CHAT_PATH);
+function declaredApiOf({ spec }: Manifest): DeclaredApi {
+  const { type, chatEndpoint } = spec.api ?? {};
+  const chatPath = chatEndpoint === undefined ? undefined : (chatEndpoint.path ?? DEFAULT_CHAT_PATH);
+  return { chatPath, isMcp: type === 'mcp' };
 }

@@ -7,7 +7,7 @@ export function auditLogOf(clock: Clock, options: Partial<AuditLogOptions> = {})
     capacity: 10,
     clock,
     withQuery: false,
-    chatPath: () => undefined,
+    declared: () => ({ chatPath: undefined, isMcp: false }),
     keepForUsage: () => true,
     maxEventBytes: 1e6,
     ...options,

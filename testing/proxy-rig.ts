@@ -105,7 +105,7 @@ export async function startProxyBefore(url: URL, options: RigOptions = {}): Prom
     capacity: options.capacity ?? 100,
     clock,
     withQuery: options.withQuery ?? false,
-    chatPath: () => undefined,
+    declared: () => ({ chatPath: undefined, isMcp: false }),
     keepForUsage: (bytes) => load.keepForUsage(bytes),
     maxEventBytes: load.maxEventBytes,
   });

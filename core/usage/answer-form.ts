@@ -1,6 +1,6 @@
 import { isRecord } from '../untrusted/fields.ts';
 import { createLines, createSseData } from './sse-data.ts';
-import { createUsageCollector } from './answer-usage.ts';
+import { createUsageCollector, TOOL_RESULT } from './answer-usage.ts';
 import type { ReadUsage } from './usage.ts';
 
 /** How a body states usage: one JSON document, server-sent events, or lines of JSON. */
@@ -122,7 +122,8 @@ export function startsLikeModelAnswer(form: AnswerForm, start: Uint8Array): bool
   }
   const stream = createStreamText(form);
   stream.write(start);
-  return stream.end() !== null;
+  const usage = stream.end();
+  return usage !== null && usage.reason !== TOOL_RESULT;
 }
 
 function parseJson(text: string): { ok: true; value: unknown } | { ok: false } {

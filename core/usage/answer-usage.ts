@@ -34,6 +34,7 @@ interface Call {
   isRoot: boolean;
   /** Its last piece came without counts, and none has come with them. */
   isWaiting: boolean;
+  isToolResult: boolean;
 }
 
 export function createUsageCollector(): UsageCollector {
@@ -87,6 +88,7 @@ export function createUsageCollector(): UsageCollector {
         call.modelId ??= finding.modelId;
         call.isFinished ||= finding.isFinished;
         call.isRoot ||= finding.isRoot;
+        call.isToolResult ||= finding.isToolResult;
         if (finding.counts === 'unreadable') call.isUnreadable = true;
         else if (call === unnamed) ofEvent = sumOf(ofEvent, finding.counts);
         else if (finding.kind === 'piece') call.pieces = withPiece(call.pieces, finding.counts);
@@ -102,7 +104,7 @@ export function createUsageCollector(): UsageCollector {
 
 const NO_CALL: Call = {
   ...{ id: null, modelId: null, counts: null, pieces: null },
-  ...{ isUnreadable: false, isFinished: false, isRoot: false, isWaiting: false },
+  ...{ isUnreadable: false, isFinished: false, isRoot: false, isWaiting: false, isToolResult: false },
 };
 
 function resultOf(
@@ -117,11 +119,17 @@ function resultOf(
   // A sum that is larger than the calls which were read covers those that were not.
   const unread = rest === null ? calls.filter((call) => isUnread(call, last)) : [];
   if (read.length === 0 && unread.length === 0) unread.push(unnamed);
-  const reason = unread.some(({ isUnreadable }) => isUnreadable) ? UNREADABLE : 'the answer has no usage';
-  return { calls: read, unknown: unread.map(({ id }) => id), reason };
+  return { calls: read, unknown: unread.map(({ id }) => id), reason: reasonOf(unread) };
 }
 
-const UNREADABLE = 'the answer has a usage that cannot be read';
+/** The reason of a response whose only unknown call is the result of an MCP tool. */
+export const TOOL_RESULT = 'the result of a tool has no usage';
+
+function reasonOf(unread: readonly Call[]): string {
+  if (unread.some(({ isUnreadable }) => isUnreadable)) return 'the answer has a usage that cannot be read';
+  const areToolResults = unread.length > 0 && unread.every(({ isToolResult }) => isToolResult);
+  return areToolResults ? TOOL_RESULT : 'the answer has no usage';
+}
 
 /** Some servers give each chunk an id of its own: only the last of those is a call. */
 function isUnread(call: Call, last: Call): boolean {

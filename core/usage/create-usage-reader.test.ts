@@ -96,7 +96,7 @@ describe('a JSON answer', () => {
     ],
     [
       "of an unknown coding on the manifest's chat path",
-      { contentEncoding: 'compress', path: '/ask', chatPath: '/ask' },
+      { contentEncoding: 'compress', path: '/ask', declared: { chatPath: '/ask', isMcp: false } },
       COMPLETION,
       { unavailable: 'content-encoding compress' },
     ],
@@ -174,10 +174,45 @@ describe('a JSON answer', () => {
   ])('on the declared chat path is a call without usage: %s', (_what, head, body, expected) => {
     expect(
       read(
-        { method: 'POST', chatPath: '/ask', ...head, path: head.path === '/other' ? '/other' : '/ask' },
+        {
+          method: 'POST',
+          declared: { chatPath: '/ask', isMcp: false },
+          ...head,
+          path: head.path === '/other' ? '/other' : '/ask',
+        },
         body,
       ),
     ).toEqual(expected);
+  });
+});
+
+describe('the result of an MCP tool', () => {
+  const message = (result: unknown) => ({ jsonrpc: '2.0', id: 1, result });
+  const text = { content: [{ type: 'text', text: '42' }] };
+  const used = { ...text, structuredContent: { usage: { prompt_tokens: 3, completion_tokens: 4 } } };
+  const progress = { jsonrpc: '2.0', method: 'notifications/progress', params: { progress: 1 } };
+  const unknown = { unavailable: 'the result of a tool has no usage' };
+  const counted = { modelId: 'unknown', promptTokens: 3, completionTokens: 4, totalTokens: 7 };
+  test.each<[string, readonly unknown[], RequestUsage | null, RequestUsage | null]>([
+    ['without usage', [message(text)], unknown, null],
+    ['behind notifications', [progress, message(text)], unknown, null],
+    ['with usage', [progress, message(used)], counted, counted],
+    ['of a handshake', [message({ protocolVersion: '2025-06-18', serverInfo: {} })], null, null],
+    ['of a list', [message({ tools: [{ name: 'search' }] })], null, null],
+    ['of a ping', [message({})], null, null],
+    ['that is an error', [{ jsonrpc: '2.0', id: 1, error: { code: -32000, message: 'no' } }], null, null],
+    ['that is none', [progress], null, null],
+  ])('%s', (_what, messages, ofMcp, ofOther) => {
+    for (const [isMcp, expected] of [
+      [true, ofMcp],
+      [false, ofOther],
+    ] as const) {
+      const declared = { chatPath: undefined, isMcp };
+      const stream = messages.map((each) => `event: message\ndata: ${JSON.stringify(each)}\n\n`).join('');
+      expect(read({ ...STREAM_HEAD, method: 'POST', declared }, stream)).toEqual(expected);
+      const body = JSON.stringify(messages.at(-1));
+      expect(read({ ...JSON_HEAD, method: 'POST', path: '/mcp', declared }, body)).toEqual(expected);
+    }
   });
 });
 

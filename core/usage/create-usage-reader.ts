@@ -10,6 +10,7 @@ import {
   type AnswerForm,
   type StreamText,
 } from './answer-form.ts';
+import { TOOL_RESULT } from './answer-usage.ts';
 import type { ReadUsage } from './usage.ts';
 
 /** The head of an answer that passes, as far as usage needs it. */
@@ -21,8 +22,15 @@ export interface AnswerHead {
   contentEncoding?: string | undefined;
   /** Path of the request without query string; says whether a body that cannot be read would have been a model's answer. */
   path?: string | undefined;
-  /** The manifest's chat path, where it has one. */
-  chatPath?: string | undefined;
+  declared?: DeclaredApi | undefined;
+}
+
+/** What the manifest declares of the agent's API, as far as usage needs it. */
+export interface DeclaredApi {
+  /** Path of the chat endpoint; undefined: none is declared. */
+  chatPath: string | undefined;
+  /** The agent is an MCP server: each result of a tool is an answer of the agent. */
+  isMcp: boolean;
 }
 
 /** Codings that are decoded; a body with another one, or with several, is not read. */
@@ -51,9 +59,7 @@ export interface UsageReader {
 /** @param decode reads compressed answers; this module has no codec of its own */
 export function createUsageReader(head: AnswerHead, decode: Decode): UsageReader {
   if (head.statusCode < 200 || head.statusCode > 299) return decided(null);
-  const reader = readerOf(head, decode);
-  if (head.method !== 'POST' || head.chatPath === undefined || head.path !== head.chatPath) return reader;
-  return onChatPath(reader);
+  return asDeclared(readerOf(head, decode), head);
 }
 
 function readerOf(head: AnswerHead, decode: Decode): UsageReader {
@@ -93,8 +99,18 @@ function decided(result: ReadUsage | null): UsageReader {
   };
 }
 
-/** The manifest says that a model answers on this path: what shows no usage there is a call without usage. */
-function onChatPath(reader: UsageReader): UsageReader {
+/**
+ * On the declared chat path what shows no usage is a call without usage. The result of an MCP tool without usage is one where
+ * the agent is declared as an MCP server; elsewhere most tools have no model.
+ */
+function asDeclared(reader: UsageReader, { method, path, declared }: AnswerHead): UsageReader {
+  const isChat = method === 'POST' && declared?.chatPath !== undefined && path === declared.chatPath;
+  const end = (): ReadUsage | null => {
+    const usage = reader.end();
+    const isToolResult = usage?.calls.length === 0 && usage.reason === TOOL_RESULT;
+    if (usage !== null && (!isToolResult || declared?.isMcp === true)) return usage;
+    return isChat ? unreadable('an answer on the declared chat path without readable usage') : null;
+  };
   return {
     get wantsBody() {
       return reader.wantsBody;
@@ -104,7 +120,7 @@ function onChatPath(reader: UsageReader): UsageReader {
     },
     write: (chunk) => reader.write(chunk),
     giveUp: () => reader.giveUp(),
-    end: () => reader.end() ?? unreadable('an answer on the declared chat path without readable usage'),
+    end,
   };
 }
 
@@ -112,7 +128,7 @@ const MODEL_PATH = /\/(chat\/completions|completions|messages|responses|v1\/chat
 
 function isModelPath(head: AnswerHead): boolean {
   const path = head.path ?? '';
-  return MODEL_PATH.test(path) || (head.chatPath !== undefined && path === head.chatPath);
+  return MODEL_PATH.test(path) || path === head.declared?.chatPath;
 }
 
 const NO_MEMORY = unreadable('the sidecar had no memory to read the body');

@@ -78,7 +78,8 @@ describe('usage of a recorded response', () => {
   test.each(EXPECTED)('%s', (file, expected) => {
     const reader = createUsageReader(
       {
-        ...{ statusCode: 200, method: 'POST', path: '/v1/chat', chatPath: '/v1/chat' },
+        ...{ statusCode: 200, method: 'POST', path: '/v1/chat' },
+        declared: { chatPath: '/v1/chat', isMcp: false },
         contentType: TYPES[file.split('.').at(-1) ?? ''] ?? '',
       },
       () => null,

@@ -21,6 +21,8 @@ export interface Finding {
   isFinished: boolean;
   /** The value itself is this answer, and not one that a framework repeats in its own JSON. */
   isRoot: boolean;
+  /** The result of an MCP tool, without usage: behind it may be a model, or none. */
+  isToolResult: boolean;
 }
 
 /** Members that hold token counts. */
@@ -102,10 +104,11 @@ function findingsOfObject(object: Record<string, unknown>, around: Place): Findi
     kind: kindOf(object),
     isFinished: isFinished(object),
     isRoot: around.isRoot,
+    isToolResult: around.isRoot && isToolResult(object),
   };
   const counts = countsAt(object);
   if (counts !== null) return larger({ ...found, counts }, below);
-  const isAnswer = (around.isRoot && around.depth > 0) || isModelAnswer(object);
+  const isAnswer = (around.isRoot && around.depth > 0) || found.isToolResult || isModelAnswer(object);
   if (below.length === 0 && isAnswer) return [{ ...found, counts: null }];
   return below;
 }
@@ -120,7 +123,8 @@ function callsByModel(object: Record<string, unknown>, { id }: Place): Finding[]
     if (counts === null) return [];
     const modelId = cut(name, MAX_NAME);
     const named = { id: id === null ? null : `${id} ${modelId}`, modelId };
-    return [{ ...named, runId: null, counts, kind: 'whole', isFinished: true, isRoot: false }];
+    const kind = 'whole';
+    return [{ ...named, runId: null, counts, kind, isFinished: true, isRoot: false, isToolResult: false }];
   });
 }
 
@@ -226,6 +230,12 @@ function isModelAnswer(object: Record<string, unknown>): boolean {
     (type === 'message' && own(object, 'role') === 'assistant' && Object.hasOwn(object, 'stop_reason')) ||
     ((type === 'ai' || type === 'AIMessageChunk') && isRecord(own(object, 'response_metadata')))
   );
+}
+
+/** A JSON-RPC response to `tools/call` of MCP: no other one has a list of content. */
+function isToolResult(object: Record<string, unknown>): boolean {
+  const result = own(object, 'result');
+  return own(object, 'jsonrpc') !== undefined && isRecord(result) && Array.isArray(own(result, 'content'));
 }
 
 /** A poll or a form has choices, too: those of a model hold a message or a piece of text. */

@@ -15,6 +15,7 @@ import {
   type TokenPrice,
 } from '../../core/usage/day-totals.ts';
 import { requestUsageOf } from '../../core/usage/answer-usage.ts';
+import type { DeclaredApi } from '../../core/usage/create-usage-reader.ts';
 import { CallMemory } from '../../core/usage/call-memory.ts';
 import { callsIn, callsOf, callsWithoutUsageOf, lateCallsOf } from '../../core/usage/entry-usage.ts';
 import { addCalls, emptyWindow, subtractWindow } from '../../core/usage/usage-window.ts';
@@ -39,8 +40,8 @@ export interface AuditLogOptions {
   clock: Clock;
   /** Keep query strings in entries. */
   withQuery: boolean;
-  /** The manifest's chat path, which may change with it. */
-  chatPath: () => string | undefined;
+  /** Of the manifest, which may change. */
+  declared: () => DeclaredApi;
   /** Counts bytes of responses that are kept until their token usage is read; false: there is no room for them. */
   keepForUsage: (bytes: number) => boolean;
   /** Bytes that the events and names of all entries may take. */
@@ -83,7 +84,7 @@ export class AuditLog {
 
   /** Takes a request in at its arrival, so that an event that comes early finds it. */
   arrive({ requestId, method, target }: Arrival): Recording {
-    const { clock, withQuery, chatPath, keepForUsage } = this.#options;
+    const { clock, withQuery, declared, keepForUsage } = this.#options;
     const query = target.indexOf('?');
     const path = query < 0 ? target : target.slice(0, query);
     const recorded = cut(withQuery ? target : path, MAX_PATH);
@@ -98,7 +99,7 @@ export class AuditLog {
     return new Recording({
       entry,
       path,
-      chatPath: chatPath(),
+      declared: declared(),
       startedAtMs: clock.monotonicMs(),
       keepForUsage,
       onNames: this.#named,

@@ -1,7 +1,11 @@
 import type { AuditEntry, Behavior, Outcome, UpstreamFailureKind } from '../../core/behavior/audit-entry.ts';
 import { behaviorVersionOf, isCurrent, type BehaviorVersion } from '../../core/behavior/behavior-version.ts';
 import { parseBehaviorHeaders } from '../../core/behavior/parse-behavior-headers.ts';
-import { createUsageReader, type UsageReader } from '../../core/usage/create-usage-reader.ts';
+import {
+  createUsageReader,
+  type DeclaredApi,
+  type UsageReader,
+} from '../../core/usage/create-usage-reader.ts';
 import type { ReadUsage } from '../../core/usage/usage.ts';
 import { decodeBody } from '../usage/decode-body.ts';
 
@@ -18,8 +22,7 @@ export interface RecordingOptions {
   entry: AuditEntry;
   /** Path without query. */
   path: string;
-  /** The manifest's chat path. */
-  chatPath: string | undefined;
+  declared: DeclaredApi;
   startedAtMs: number;
   /** Counts bytes that are kept of responses; false: there is no room for them. */
   keepForUsage(bytes: number): boolean;
@@ -77,9 +80,9 @@ export class Recording {
     this.#behavior(facts.platform);
     this.#atHead = behaviorVersionOf(this.#entry);
     const { statusCode, contentType, contentEncoding } = facts;
-    const { path, chatPath } = this.#options;
+    const { path, declared } = this.#options;
     const { method } = this.#entry;
-    const answer = { statusCode, method, contentType, contentEncoding, path, chatPath };
+    const answer = { statusCode, method, contentType, contentEncoding, path, declared };
     this.#usage = createUsageReader(answer, decodeBody);
   }
 

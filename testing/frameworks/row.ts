@@ -3,10 +3,9 @@ export type Packages = 'none' | 'node' | 'python';
 
 /**
  * How the tokens of one form of answer must be recorded. `exact`: every call that the response states is counted, and every
- * other one is a call without usage. `unknown`: the response states no tokens, and is one call without usage. `not counted`:
- * it states none, and its path is not the declared chat path.
+ * other one is a call without usage. `unknown`: the response states no tokens, and is one call without usage.
  */
-export type Tokens = 'exact' | 'unknown' | 'not counted';
+export type Tokens = 'exact' | 'unknown';
 
 /** One form in which an agent answers, or one call of a client. */
 export interface Form {
@@ -27,8 +26,10 @@ export interface Row {
   agent?: string;
   /** The client's program; none: a plain POST. */
   client?: string;
-  /** `spec.api.chatEndpoint.path`; none: the agent is not asked at one path, or not as in a chat. */
+  /** `spec.api.chatEndpoint.path`; none: the agent has no chat endpoint. */
   chatPath?: string;
+  /** `spec.api.type: mcp`. */
+  isMcp?: true;
   /** Body of the request that asks the agent, where the protocol has others as well. */
   asks?: RegExp;
   forms: readonly Form[];

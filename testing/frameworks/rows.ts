@@ -201,6 +201,7 @@ export const ROWS: readonly Row[] = [
     packages: 'none',
     shows: ['@modelcontextprotocol/sdk'],
     agent: 'mcp-agent.mjs',
+    isMcp: true,
     client: 'mcp-client.mjs',
     asks: /"method":"tools\/call"/,
     forms: [
@@ -208,7 +209,7 @@ export const ROWS: readonly Row[] = [
       {
         name: 'tool',
         instead: '`usage` in `structuredContent`, or report `model` events',
-        tokens: 'not counted',
+        tokens: 'unknown',
       },
       { name: 'tool with events', tokens: 'exact' },
     ],
@@ -376,6 +377,7 @@ export const ROWS: readonly Row[] = [
     packages: 'python',
     shows: ['mcp'],
     agent: 'mcp-agent.py',
+    isMcp: true,
     client: 'mcp-client.py',
     asks: /"method":"tools\/call"/,
     forms: [
@@ -383,7 +385,7 @@ export const ROWS: readonly Row[] = [
       {
         name: 'tool',
         instead: '`usage` in the structured result, or report `model` events',
-        tokens: 'not counted',
+        tokens: 'unknown',
       },
     ],
     cancels: { form: 'tool', endsModelCall: true },
