@@ -15,7 +15,7 @@ import { WebhookCluster } from '../testing/webhook-cluster.ts';
 import { certificatesIn } from './certificates/tls-state.ts';
 
 /** How often two start at once, and half as often one of them is killed (`make soak`: 20). */
-const STARTS = Number(process.env['STARTS'] ?? 4);
+const STARTS = Number(process.env['STARTS'] ?? 2);
 const TIMES = Array.from({ length: STARTS }, (_, index) => index + 1);
 /** Each moment of the first tenth of a second, in so many steps. */
 const KILLS = TIMES.filter((time) => time % 2 === 1).map((time) => Math.round((time * 10) / STARTS));

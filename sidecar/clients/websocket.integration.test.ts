@@ -60,7 +60,7 @@ inEachSetting('the ws client', ({ mode, serve }) => {
       const { bytes, isBinary } = await echo;
       expect({ isBinary, isSame: bytes.equals(sent) }).toEqual({ isBinary: true, isSame: true });
     }
-    const words = '–ü😀x'.repeat(100_000);
+    const words = '–ü😀x'.repeat(20_000);
     const echo = nextMessage(client);
     client.send(words);
     const { bytes, isBinary } = await echo;
@@ -69,12 +69,12 @@ inEachSetting('the ws client', ({ mode, serve }) => {
 
   test('sends megabytes both ways at once, in order', async () => {
     await connect();
-    const frames = Array.from({ length: 10 }, (_, i) => Buffer.alloc(MEGABYTE, i));
+    const frames = Array.from({ length: 4 }, (_, i) => Buffer.alloc(MEGABYTE, i));
     const fromAgent: number[] = [];
     const arrived = new Promise<void>((resolve) => {
       client.on('message', (data: Buffer) => {
         fromAgent.push(data[0] ?? -1);
-        if (fromAgent.length === 20) resolve();
+        if (fromAgent.length === 2 * frames.length) resolve();
       });
     });
     for (const frame of frames) {

@@ -22,7 +22,7 @@ import { readConfig } from '../config.ts';
 import { startWebhook, type Webhook } from '../start.ts';
 import { TIMING } from './advance.ts';
 
-const ROTATIONS = Number(process.env['ROTATIONS'] ?? 10);
+const ROTATIONS = Number(process.env['ROTATIONS'] ?? 4);
 const WORKERS = 3;
 const WEBHOOK_SECRET = 'agent-compliance-webhook-tls';
 const CONTROL_PLANE_SECRET = 'agent-compliance-control-plane-tls';
