@@ -27,8 +27,8 @@ const groups = new Set();
 let isStopped = false;
 
 /**
- * For what the tests start of helm, kubectl and OPA: they end before their heap is large, and half of their processor time
- * went into garbage collection. From the limit on they collect it.
+ * For programs in Go: compilers, linters, helm, kubectl and OPA end before their heap is large, and up to half of their
+ * processor time went into garbage collection. From the limit on they collect it.
  */
 const NO_GARBAGE_COLLECTION = { GOGC: 'off', GOMEMLIMIT: '1GiB' };
 
@@ -37,14 +37,14 @@ const MAX_KEPT = 100_000;
 const COLOURS = process.stdout.isTTY ? { FORCE_COLOR: '1' } : {};
 
 /** Runs a command; resolves with its exit code and the end of its output, all of which `write` gets as it comes. */
-async function run(command, write, { timeoutMinutes = 40, env = {} } = {}) {
+async function run(command, write, { timeoutMinutes = 40 } = {}) {
   let output = '';
   const take = (text) => {
     output = (output + text).slice(-MAX_KEPT);
     write(text);
   };
   const group = startGroup(command, {
-    env: { ...process.env, E2E_RIGHTS, NODE_COMPILE_CACHE, ...COLOURS, ...env },
+    env: { ...process.env, E2E_RIGHTS, NODE_COMPILE_CACHE, ...NO_GARBAGE_COLLECTION, ...COLOURS },
     write: take,
   });
   groups.add(group);
@@ -68,10 +68,7 @@ function count(name, { passed = 0, failed = 0, skipped = 0 }, said = []) {
 async function runJest(suite, write) {
   const outputFile = join(scratch, `${suite.name.replaceAll(' ', '-')}.json`);
   const command = [...suite.jest, '--json', `--outputFile=${outputFile}`];
-  const { code, output } = await run(command, write, {
-    timeoutMinutes: suite.timeoutMinutes,
-    env: NO_GARBAGE_COLLECTION,
-  });
+  const { code, output } = await run(command, write, { timeoutMinutes: suite.timeoutMinutes });
   const result = readResult(outputFile);
   if (result === null) return count(suite.name, { failed: 1 }, endOf(output));
   // A file that cannot even be loaded has no failed test, yet it failed.
