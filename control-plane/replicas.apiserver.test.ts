@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
-import type { AgentObservation } from '../core/observation/observation.ts';
+import type { AgentObservation, ObservationStatus } from '../core/observation/observation.ts';
 import { startControlPlane as startCluster, whyNoControlPlane } from '../e2e/cluster/control.ts';
 import { freePorts } from '../examples/demo/free-ports.ts';
 import { createKubeClient, type KubeClient } from '../kube/client.ts';
@@ -232,8 +232,16 @@ interface Instance {
       const noise = disturb(stop.signal);
       await sleep(TRAFFIC_MS);
       early.abort();
+      const leaving = first.slice(0, 10);
       await Promise.all(run.slice(0, 10));
-      for (const { pod } of first.slice(0, 10)) await deleteObject(client, PODS, { namespace, name: pod });
+      // A heartbeat that is written after the end of its pod lists the instance again until the operator removes it.
+      const isStored = ({ pod, accepted }: Instance, { instances = [] }: ObservationStatus) =>
+        instances.some(({ name, seq }) => name === pod && seq === accepted.at(-1)?.seq);
+      await until(async () => {
+        const { status = { phase: 'Pending' } } = await observed();
+        return leaving.every((instance) => isStored(instance, status));
+      });
+      for (const { pod } of leaving) await deleteObject(client, PODS, { namespace, name: pod });
       const later = await makeInstances(INSTANCES, INSTANCES + 10);
       const more = later.map((instance, index) =>
         live(instance, INSTANCES + index, { dice, until: stop.signal }),
