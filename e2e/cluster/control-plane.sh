@@ -4,8 +4,8 @@
 # are called. Each function leaves its command line in COMMAND.
 #   APISERVER_EXTRA  further flags of the API server, separated by blanks (an audit log, for one)
 
-# Rather some memory than processor time for what is written in Go: it is thrown away soon.
-export GOGC=400
+# Programs in Go use more memory to spend less processor time on garbage collection. The caller's GOGC wins.
+export GOGC=${GOGC:-400}
 
 SERVICE_CIDR=10.96.0.0/16
 CLUSTER_DNS=10.96.0.10
