@@ -4,14 +4,14 @@ import { createHash } from 'node:crypto';
 import { execFileSync } from 'node:child_process';
 import { globSync, readFileSync, statSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import { imageOf, stagesOf, targetsOf, type Image } from './dockerfile.ts';
+import { imageOf, stagesOf, targetsOf, type Image } from './images/dockerfile.ts';
 
 interface Descriptor {
   digest: string;
   annotations?: Record<string, string>;
 }
 
-const root = join(import.meta.dirname, '../..');
+const root = join(import.meta.dirname, '..');
 const archive = join(root, 'node_modules/.cache/images/app.tar');
 const stages = stagesOf(readFileSync(join(root, 'images/Dockerfile'), 'utf8'));
 

@@ -4,9 +4,9 @@ import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { IN_SOAK } from '../../testing/real-time.ts';
-import { startCluster, startOwnCluster, type Cluster } from './cluster.ts';
-import { processesWith } from './processes.ts';
+import { IN_SOAK } from '../testing/real-time.ts';
+import { startCluster, startOwnCluster, type Cluster } from './cluster/cluster.ts';
+import { processesWith } from './cluster/processes.ts';
 
 jest.setTimeout(300_000);
 
