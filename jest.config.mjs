@@ -28,6 +28,7 @@ export default {
   testTimeout: 300_000,
   // No more busy processes than cores, and memory for no more than two workers.
   maxWorkers: 2,
+  testSequencer: '<rootDir>/scripts/longest-first.mjs',
   // Modules of a test file stay in a worker's memory after it (V8 keeps contexts that ran ES modules). At a gigabyte or
   // more the worker takes longer to end than the half second that Jest gives it, and Jest then warns of a leak in the tests.
   workerIdleMemoryLimit: '400MB',
