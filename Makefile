@@ -53,11 +53,11 @@ integration: dist/.built ## Tests against real OPA, API server, bundles and the 
 # promises as limits (CONTRIBUTING.md).
 soak: export SEED := $(or $(SEED),$(shell date +%s))
 soak: export SOAK := 1
-soak: dist/.built ## The long forms of tests, with the promised times as limits: fault injection in the unit tests (TURBULENCE_LATE=), 500,000 pairs through both policy engines (PAIRS=), 100 rotations of certificates (ROTATIONS=), ten minutes of churn in a cluster (CHURN_SECONDS=), outages, scale, memory, all clients and frameworks; about an hour
+soak: dist/.built ## The long forms of tests, with the promised times as limits: fault injection in the unit tests (FAULTS_LATE=), 500,000 pairs through both policy engines (PAIRS=), 100 rotations of certificates (ROTATIONS=), ten minutes of churn in a cluster (CHURN_SECONDS=), outages, scale, memory, all clients and frameworks; about an hour
 	@echo "SEED=$$SEED"
 	@e2e/cluster/build.sh && e2e/images/build.sh
 	@npm run --silent test:unit -- --findRelatedTests testing/seed.ts
-	@TURBULENCE=$$SEED TURBULENCE_LATE=$${TURBULENCE_LATE:-0.3} NODE_OPTIONS='--require "$(CURDIR)/testing/turbulence.cjs"' npm run --silent test:unit
+	@FAULTS=$$SEED FAULTS_LATE=$${FAULTS_LATE:-0.3} NODE_OPTIONS='--require "$(CURDIR)/testing/fault-injection.cjs"' npm run --silent test:unit
 	@PAIRS=$${PAIRS:-500000} REQUESTS=$${REQUESTS:-5000} STREAMS=$${STREAMS:-1000} BODY_MEGABYTES=$${BODY_MEGABYTES:-100} npm run --silent test:integration
 	@ROTATIONS=$${ROTATIONS:-100} STARTS=$${STARTS:-20} npm run --silent test:apiserver -- --testPathPatterns 'webhook/(certificates/rotation|replicas)'
 	@npm run --silent test:realtime

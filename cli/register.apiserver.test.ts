@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { freePorts } from '../examples/demo/free-ports.ts';
 import { runBuiltCommand, type Ended } from '../testing/built-command.ts';
 import { ProcessRig } from '../testing/process-rig.ts';
-import { issueAuthority, issueLeaf } from '../webhook/certificates/issue.ts';
+import { issueCa, issueLeaf } from '../webhook/certificates/issue.ts';
 
 /** The built command against a real control plane, over HTTP and over TLS with a CA of its own. */
 
@@ -101,7 +101,7 @@ describe('platform register with a control plane', () => {
 
   test('over TLS trusts the CA that is named, and no other', async () => {
     const validity = { now: new Date(), days: 1 };
-    const authority = await issueAuthority(validity);
+    const authority = await issueCa(validity);
     const leaf = await issueLeaf(authority, ['localhost'], validity);
     await rig.file('ca.pem', authority.cert);
     const [port = 0] = await freePorts(1);

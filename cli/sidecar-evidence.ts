@@ -28,7 +28,7 @@ const ADVICE = {
     'It answers everybody only in part (CONTROL_ACCESS=local). Go through the pod: kubectl port-forward pod/<pod> 4001, then --url http://localhost:4001',
 } as const;
 
-class Refusal extends Error {
+class Rejection extends Error {
   readonly advice: string;
 
   constructor(reason: string, advice: keyof typeof ADVICE) {
@@ -56,7 +56,7 @@ export async function askSidecar(base: URL, acceptLocal: boolean): Promise<Asked
     };
     return { ok: true, agentName: ready.agentName, evidence };
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
+    if (!(error instanceof Rejection)) throw error;
     return { ok: false, reason: `${shownUrl(base)} ${error.message}`, advice: error.advice };
   }
 }
@@ -78,7 +78,7 @@ async function observedGuardrails(base: URL): Promise<Set<string>> {
     for (const type of page.guardrails) observed.add(type);
     if (page.length < PAGE || page.last === null) return observed;
     // Whoever ignores `since` would be asked for ever.
-    if (page.last <= since) throw new Refusal('does not answer GET /audit as a sidecar does', 'other');
+    if (page.last <= since) throw new Rejection('does not answer GET /audit as a sidecar does', 'other');
     since = page.last;
   }
 }
@@ -92,18 +92,18 @@ async function askFor<T>(
     timeoutMs: TIMEOUT_MS,
     maxBytes: MAX_BYTES,
   });
-  if (!answer.answered) throw new Refusal(`cannot be asked: ${answer.reason}`, 'reach');
+  if (!answer.answered) throw new Rejection(`cannot be asked: ${answer.reason}`, 'reach');
   const { status, body, headers } = answer;
   const route = `GET ${path.replace(/\?.*/, '')}`;
-  if (status === 403) throw new Refusal(`answers ${route} with 403`, 'local');
+  if (status === 403) throw new Rejection(`answers ${route} with 403`, 'local');
   // Readiness is told with 503 when it is bad.
   if (status !== 200 && !(status === 503 && path === '/health/ready'))
-    throw new Refusal(`is not the control port of a sidecar: it answers ${route} with ${status}`, 'other');
+    throw new Rejection(`is not the control port of a sidecar: it answers ${route} with ${status}`, 'other');
   if (body === null)
-    throw new Refusal(`does not finish its answer to ${route} (${MAX_BYTES >> 20} MiB at most)`, 'reach');
-  if (body.length === 0) throw new Refusal(`answers ${route} without a body`, 'local');
+    throw new Rejection(`does not finish its answer to ${route} (${MAX_BYTES >> 20} MiB at most)`, 'reach');
+  if (body.length === 0) throw new Rejection(`answers ${route} without a body`, 'local');
   const value = parse(jsonOf(body), headers);
-  if (value === null) throw new Refusal(`does not answer ${route} as a sidecar does`, 'other');
+  if (value === null) throw new Rejection(`does not answer ${route} as a sidecar does`, 'other');
   return value;
 }
 

@@ -42,7 +42,7 @@ export function causeOf(error: unknown): string {
 }
 
 /** Why `replaceFile` would fail, as far as it can be told before; null: nothing is known against it. */
-export async function refusalToWrite(path: string): Promise<string | null> {
+export async function rejectionToWrite(path: string): Promise<string | null> {
   try {
     const found = await stat(path).catch(() => null);
     if (found?.isDirectory()) return causeOf({ code: 'EISDIR' });

@@ -12,7 +12,7 @@ import { deleteObject, expectOk, getObject } from '../kube/objects.ts';
 import { AGENT_OBSERVATIONS, collectionPath, PODS } from '../kube/resources.ts';
 import { silentLogger } from '../runtime/logger.ts';
 import { Secret } from '../runtime/secret.ts';
-import { apiAudit, rightsOf } from '../testing/api-audit.ts';
+import { apiAudit, permissionsOf } from '../testing/api-audit.ts';
 import { aHeartbeat } from '../testing/heartbeat.ts';
 import { injectedSpec } from '../testing/injected-spec.ts';
 import type { ControlPlaneConfig } from './config.ts';
@@ -324,7 +324,7 @@ const REMOTE = 'platform-remote';
 
   test('it uses every right that it has, and asks for none that it has not', async () => {
     await start();
-    const granted = rightsOf([...CONTROL_PLANE_PERMISSIONS.cluster, ...CONTROL_PLANE_PERMISSIONS.remote]);
+    const granted = permissionsOf([...CONTROL_PLANE_PERMISSIONS.cluster, ...CONTROL_PLANE_PERMISSIONS.remote]);
     expect(audit.of('control-plane')).toEqual({ used: granted.sort(), decisions: ['allow'] });
   });
 });

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { listen, type Listener } from '../runtime/http-listener.ts';
 import { silentLogger } from '../runtime/logger.ts';
 import { ManualClock } from '../testing/manual-clock.ts';
-import { issueAuthority, issueLeaf, type KeyPair } from '../webhook/certificates/issue.ts';
+import { issueCa, issueLeaf, type KeyPair } from '../webhook/certificates/issue.ts';
 import { readKeyPair, reloadKeyPair } from './tls.ts';
 
 let directory: string;
@@ -32,7 +32,7 @@ function write(pair: KeyPair): void {
 beforeEach(async () => {
   directory = mkdtempSync(join(tmpdir(), 'tls-'));
   const validity = { now: new Date(), days: 1 };
-  const authority = await issueAuthority(validity);
+  const authority = await issueCa(validity);
   first = await issueLeaf(authority, ['first.test'], validity);
   second = await issueLeaf(authority, ['second.test'], validity);
   write(first);

@@ -9,7 +9,7 @@ export interface AdmissionTally {
   admitted: number;
   /** Admitted without a sidecar. */
   bare: number;
-  refusals: string[];
+  rejections: string[];
   mostRefusedInARow: number;
 }
 
@@ -22,7 +22,7 @@ export interface AdmissionWatch {
 export function watchAdmission(cluster: Cluster, namespace: string, pod: KubeObject): AdmissionWatch {
   const input = JSON.stringify(pod);
   const command = ['kubectl', '-n', namespace, 'create', '--dry-run=server', '-o', 'json', '-f', '-'];
-  const tally: AdmissionTally = { admitted: 0, bare: 0, refusals: [], mostRefusedInARow: 0 };
+  const tally: AdmissionTally = { admitted: 0, bare: 0, rejections: [], mostRefusedInARow: 0 };
   let refusedInARow = 0;
   let isOver = false;
 
@@ -30,7 +30,7 @@ export function watchAdmission(cluster: Cluster, namespace: string, pod: KubeObj
     const { code, stdout, stderr } = await cluster.exec(command, { input });
     refusedInARow = code === 0 ? 0 : refusedInARow + 1;
     tally.mostRefusedInARow = Math.max(tally.mostRefusedInARow, refusedInARow);
-    if (code !== 0) tally.refusals.push(stderr.trim());
+    if (code !== 0) tally.rejections.push(stderr.trim());
     else if (hasSidecar(stdout)) tally.admitted += 1;
     else tally.bare += 1;
   }

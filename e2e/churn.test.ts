@@ -10,7 +10,7 @@ import {
   worldOf,
   type World,
   type WorldItem,
-} from '../testing/listed-world.ts';
+} from '../testing/cluster-snapshot.ts';
 import {
   falseTransitions,
   historyOf,
@@ -22,7 +22,7 @@ import { IN_SOAK } from '../testing/real-time.ts';
 import { SEED } from '../testing/seed.ts';
 import { manifestOfMember, MEMBERS, serviceOf, workloadOf } from './churn/members.ts';
 import { askSidecars, misjudged } from './churn/reports.ts';
-import { stirOnce } from './churn/stir.ts';
+import { performAction } from './churn/actions.ts';
 import { startCluster, type Cluster } from './cluster/cluster.ts';
 import { eventually, kubectlOf, TEST_MS, type Kubectl } from './kubectl.ts';
 import { HEARTBEAT_SECONDS, installProduct, leave, SYSTEM_NAMESPACE } from './product.ts';
@@ -31,7 +31,7 @@ jest.setTimeout(TEST_MS);
 
 const NAMESPACE = 'churn';
 const CHURN_MS = 1_000 * Number(process.env['CHURN_SECONDS'] ?? 6);
-/** Deeds: a machine that takes ten seconds for one goes on until then. */
+/** Actions: a machine that takes ten seconds for one goes on until then. */
 const FEWEST = Math.ceil(CHURN_MS / 10_000);
 /** Of a killed container, the kubelet's pauses grow to some minutes; observations follow within two intervals. */
 const REST_MS = 900_000;
@@ -41,13 +41,13 @@ const REPLICAS = IN_SOAK ? 2 : 1;
 let cluster: Cluster;
 let kubectl: Kubectl;
 let system: Kubectl;
-const deeds: string[] = [];
+const actions: string[] = [];
 
 const readWorld = async (): Promise<World> =>
   worldOf((await kubectl.get<{ items: WorldItem[] }>(WORLD_KINDS)).items);
 
 /** What was done, and the seed to do it again. */
-const told = () => `SEED=${SEED}\n${deeds.join('\n')}`;
+const told = () => `SEED=${SEED}\n${actions.join('\n')}`;
 
 beforeAll(async () => {
   cluster = await startCluster();
@@ -76,9 +76,9 @@ describe(`agents in turmoil (SEED=${SEED})`, () => {
       );
       const dice = diceOf(SEED);
       const until = performance.now() + CHURN_MS;
-      while (performance.now() < until || deeds.length <= FEWEST)
-        deeds.push(await stirOnce({ cluster, namespace: NAMESPACE, kubectl, system, dice }));
-      expect(new Set(deeds).size).toBeGreaterThan(FEWEST / 2);
+      while (performance.now() < until || actions.length <= FEWEST)
+        actions.push(await performAction({ cluster, namespace: NAMESPACE, kubectl, system, dice }));
+      expect(new Set(actions).size).toBeGreaterThan(FEWEST / 2);
     },
     CHURN_MS + TEST_MS,
   );
@@ -101,7 +101,7 @@ describe(`agents in turmoil (SEED=${SEED})`, () => {
       const follow = await eventually(`the observations (${told()})`, look, (seen) => !Array.isArray(seen));
       const seconds = [rest, follow].map(({ tookMs }) => `${(tookMs / 1_000).toFixed(0)} s`);
       process.stdout.write(
-        `churn: ${deeds.length} deeds, at rest after ${seconds[0]} (${last}), seen as it is after ${seconds[1]} more\n`,
+        `churn: ${actions.length} actions, at rest after ${seconds[0]} (${last}), seen as it is after ${seconds[1]} more\n`,
       );
       const judge = async () => {
         const reports = await askSidecars(kubectl, await readWorld());

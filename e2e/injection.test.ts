@@ -46,9 +46,9 @@ const condition = async (kind: string, name: string, type: string, where = kubec
   (await where.get<{ status?: Status }>(kind, name)).status?.conditions?.find((each) => each.type === type);
 
 /** What the workload's own controller is told, and so whoever asks about the workload. */
-async function refusalOf(name: string, where: Kubectl): Promise<string> {
+async function rejectionOf(name: string, where: Kubectl): Promise<string> {
   const { answer } = await eventually(
-    `the refusal of ${name}`,
+    `the rejection of ${name}`,
     () => condition('deploy', name, 'ReplicaFailure', where),
     (seen) => seen?.status === 'True',
   );
@@ -392,7 +392,7 @@ describe('a LimitRange', () => {
       ...lingeringDeployment('too-big', image, { container: { resources } }),
       ...lingeringDeployment('fitted', image, { container: { resources }, annotations }),
     ]);
-    const message = await refusalOf('too-big', where);
+    const message = await rejectionOf('too-big', where);
     expect(message).toMatch(/maximum memory usage per Container is 128Mi, but limit is 192Mi/);
     expect(message).toMatch(/minimum cpu usage per Container is 50m, but request is 25m/);
     await readyOf('deploy/fitted', where);
@@ -428,7 +428,7 @@ describe('a ResourceQuota', () => {
       'limits.memory': '320Mi',
     });
     await where.apply(lingeringDeployment('second', image, { container: { resources } }));
-    expect(await refusalOf('second', where)).toMatch(
+    expect(await rejectionOf('second', where)).toMatch(
       /exceeded quota: small, requested: .*requests\.cpu=75m.*used: .*requests\.cpu=75m.*limited: .*requests\.cpu=100m/,
     );
     await where.run('delete', 'deploy', '--all', '--wait=false');

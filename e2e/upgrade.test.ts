@@ -111,7 +111,7 @@ const STEPS: readonly Step[] = [
 interface Tally {
   accepted: number;
   mostInARow: number;
-  refusals: string[];
+  rejections: string[];
 }
 const remoteTally = async () =>
   JSON.parse(
@@ -254,9 +254,9 @@ describe.each(STEPS)('%s', (what, version, step) => {
   });
 
   test('admits pods that opt in all the while, and none without a sidecar', () => {
-    const { refusals, mostRefusedInARow: mostRefused } = admission;
+    const { rejections, mostRefusedInARow: mostRefused } = admission;
     const isBounded = mostRefused <= MOST_REFUSED_IN_A_ROW;
-    expect({ refusals, isBounded, bare: admission.bare }).toMatchObject({ isBounded: true, bare: 0 });
+    expect({ rejections, isBounded, bare: admission.bare }).toMatchObject({ isBounded: true, bare: 0 });
     expect(admission.admitted).toBeGreaterThan(10);
   });
 
@@ -287,10 +287,10 @@ describe.each(STEPS)('%s', (what, version, step) => {
 
   test('takes the heartbeats of the registered agent all the while, by the key that it has', async () => {
     const tally = await remoteTally();
-    const { mostInARow, refusals } = tally;
-    expect({ refusals, isBounded: mostInARow <= MOST_REFUSED_IN_A_ROW }).toMatchObject({ isBounded: true });
+    const { mostInARow, rejections } = tally;
+    expect({ rejections, isBounded: mostInARow <= MOST_REFUSED_IN_A_ROW }).toMatchObject({ isBounded: true });
     expect(tally.accepted).toBeGreaterThan(10);
-    expect(refusals.filter((refusal) => /40[13]$/.test(refusal))).toEqual([]);
+    expect(rejections.filter((rejection) => /40[13]$/.test(rejection))).toEqual([]);
   });
 
   test('takes those of the pod that was injected before', async () => {

@@ -7,7 +7,7 @@ import { CONTROL_PLANE_FIELDS, readConfig as readControlPlaneConfig } from '../c
 import { whyNoControlPlane } from '../e2e/cluster/control.ts';
 import { run } from '../e2e/cluster/run.ts';
 import { OPERATOR_PERMISSIONS } from '../operator/permissions.ts';
-import { installRights } from '../core/check/install-rights.ts';
+import { installPermissions } from '../core/diagnosis/install-permissions.ts';
 import { NO_ANSWER } from '../core/injection/names.ts';
 import { INJECTION_FIELDS } from '../runtime/injection-config.ts';
 import { OPERATOR_FIELDS, readConfig as readOperatorConfig } from '../operator/config.ts';
@@ -144,7 +144,7 @@ test('the chart has the version of the package', () => {
       }),
     );
     expect(lookups.length).toBe(text.split('(lookup ').length - 1);
-    expect(installRights('platform-system')).toEqual(expect.arrayContaining(lookups));
+    expect(installPermissions('platform-system')).toEqual(expect.arrayContaining(lookups));
   });
 
   test('two releases share no name', async () => {

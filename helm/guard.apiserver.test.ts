@@ -84,7 +84,7 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
     return answer.ok ? { code: 0, stderr: '' } : { code: 1, stderr: answer.message };
   }
 
-  /** Applies the guard, and waits until it is in force, which takes about a second: another refusal of the probe is not it. */
+  /** Applies the guard, and waits until it is in force, which takes about a second: another rejection of the probe is not it. */
   async function guard(
     action: string,
     isInForce: (answer: Pick<RunResult, 'code' | 'stderr'>) => boolean,

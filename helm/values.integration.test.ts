@@ -9,10 +9,10 @@ import { CHART, render, template, type ChartObject } from '../testing/rendered-c
 const DIGEST = `sha256:${'a'.repeat(64)}`;
 
 /** What is set, together; words of the answer. */
-type Refusal = [set: string[], ...words: string[]];
+type Rejection = [set: string[], ...words: string[]];
 
 /** Refused by values.schema.json: unknown keys, types, ranges and enumerations, with the place. */
-const BY_SCHEMA: Refusal[] = [
+const BY_SCHEMA: Rejection[] = [
   [['webhok.replicas=1'], "'': additional properties 'webhok' not allowed"],
   [['policy.engine=magic'], "'/policy/engine': value must be one of 'builtin', 'opa', 'none'"],
   [['policy.mode=block'], "'/policy/mode': value must be one of 'track', 'enforce', 'off'"],
@@ -63,7 +63,7 @@ const BY_SCHEMA: Refusal[] = [
 ];
 
 /** Refused by templates/_checks.tpl, in words of its own. */
-const BY_CHECK: Refusal[] = [
+const BY_CHECK: Rejection[] = [
   [['policy.minimumMode=enforce'], 'policy.mode: track is under policy.minimumMode, which is enforce'],
   [['policy.mode=off', 'policy.minimumMode=track'], 'policy.mode: off is under policy.minimumMode'],
   [
@@ -85,10 +85,10 @@ const BY_CHECK: Refusal[] = [
     'policy.opa.image: "registry:5000/opa" has neither tag nor digest',
   ],
   ...['POLICY_*', 'PROXY_PORT', 'NODE_OPTIONS', 'NO*', 'LD_PRELOAD', 'OPENSSL_CONF', 'PLATFORM_SECRET_X'].map(
-    (name): Refusal => [[`guard.alsoAllowed.env={${name}}`], `guard.alsoAllowed.env: "${name}" would let`],
+    (name): Rejection => [[`guard.alsoAllowed.env={${name}}`], `guard.alsoAllowed.env: "${name}" would let`],
   ),
   ...['/var/run/secrets/platform.io', '/var/run/secrets/kubernetes.io/serviceaccount', '/run/secrets'].map(
-    (path): Refusal => [
+    (path): Rejection => [
       [`guard.alsoAllowed.mounts={${path}}`],
       `guard.alsoAllowed.mounts: "${path}" is or covers a mount of the sidecar`,
     ],
@@ -177,7 +177,7 @@ const BY_CHECK: Refusal[] = [
 ];
 
 /** Told all at once. */
-const TOGETHER: Refusal = [
+const TOGETHER: Rejection = [
   ['guard.action=off', 'policy.minimumMode=enforce', 'remote.namespace=default'],
   'policy.mode: track is under',
   'guard.action: off lets',
@@ -223,7 +223,7 @@ const partOf = (value: string) => value.replace(/[.=[].*/s, '');
  * them sets what another one of them does (`place` says what is the same thing), and each still finds its own words.
  */
 function batched(
-  rows: readonly Refusal[],
+  rows: readonly Rejection[],
   place: (value: string) => string,
 ): [set: string[], words: string[], batch: readonly string[]][] {
   const batches: string[][] = [];

@@ -4,7 +4,7 @@ import { KubeError, type KubeClient } from './client.ts';
 import { mergePatchOf } from './merge-patch.ts';
 import { getObject } from './objects.ts';
 import { keyText, objectPath, type ObjectKey, type Resource } from './resources.ts';
-import { createSlots } from './slots.ts';
+import { createSemaphore } from './semaphore.ts';
 import type { ObjectMeta } from './types.ts';
 
 interface WithStatus<S> {
@@ -54,11 +54,11 @@ export function createStatusWriter<S extends object, T extends WithStatus<S>>(
   options: StatusWriterOptions<T>,
 ): StatusWriter<T, S> {
   const queues = new Map<string, Waiting<T, S>[]>();
-  const slots = createSlots(options.concurrency ?? 8);
+  const semaphore = createSemaphore(options.concurrency ?? 8);
 
   async function drain(key: ObjectKey, queue: Waiting<T, S>[]): Promise<void> {
     while (queue.length > 0) {
-      await slots.take();
+      await semaphore.take();
       const batch = queue.splice(0);
       const updates = batch.map((waiting) => waiting.update);
       try {
@@ -67,7 +67,7 @@ export function createStatusWriter<S extends object, T extends WithStatus<S>>(
       } catch (error) {
         for (const waiting of batch) waiting.reject(error);
       } finally {
-        slots.give();
+        semaphore.give();
       }
     }
     queues.delete(keyText(key));

@@ -61,7 +61,7 @@ export const OPERATOR_SUMMARIES: Summaries<typeof OPERATOR_FIELDS> = {
   LEADER_ELECT:
     'Several replicas: one works, the others wait for its Lease. `false`: this process works at once.',
   GUARD_POLICY:
-    'The ValidatingAdmissionPolicy whose refusals of pods this process tells their owners. Unset: it follows none.',
+    'The ValidatingAdmissionPolicy whose rejections of pods this process tells their owners. Unset: it follows none.',
   WAKE_CONTROLLERS:
     'Whether controllers whose pods were refused while the injector was away are woken when it is back.',
   EXCLUDED_NAMESPACES:

@@ -10,19 +10,19 @@ const STATES = {
 
 type State = keyof typeof STATES;
 
-test.each<[pods: State, refusals: State, unready: string | null]>([
+test.each<[pods: State, rejections: State, unready: string | null]>([
   ['fresh', 'fresh', null],
   ['away', 'fresh', 'the API server is not heard: pods'],
-  ['fresh', 'away', 'the API server is not heard: refusals'],
-  ['away', 'away', 'the API server is not heard: pods, refusals'],
+  ['fresh', 'away', 'the API server is not heard: rejections'],
+  ['away', 'away', 'the API server is not heard: pods, rejections'],
   // Nothing works without pods; without Events only their owners are told nothing.
   ['forbidden', 'fresh', 'the API server is not heard: pods'],
   ['fresh', 'forbidden', null],
-])('pods %s, refusals %s: %p', (pods, refusals, unready) => {
+])('pods %s, rejections %s: %p', (pods, rejections, unready) => {
   const metrics = createMetrics();
-  const followed = createFollowed({ pods: STATES[pods], refusals: STATES[refusals] }, metrics);
+  const followed = createFollowed({ pods: STATES[pods], rejections: STATES[rejections] }, metrics);
   expect(followed.unready()).toBe(unready);
   const value = (state: State) => (state === 'fresh' ? 1 : 0);
   expect(metrics.render()).toContain(`platform_operator_followed{informer="pods"} ${value(pods)}\n`);
-  expect(metrics.render()).toContain(`platform_operator_followed{informer="refusals"} ${value(refusals)}\n`);
+  expect(metrics.render()).toContain(`platform_operator_followed{informer="rejections"} ${value(rejections)}\n`);
 });

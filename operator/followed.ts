@@ -5,7 +5,7 @@ import type { Metrics } from '../runtime/metrics.ts';
 export type Followed = Readonly<Record<string, Pick<Informer<unknown>, 'isFresh' | 'isForbidden'>>>;
 
 /** Without the right to these the process does the rest of its work; the metric and the log name them. */
-const DISPENSABLE: readonly string[] = ['refusals'];
+const DISPENSABLE: readonly string[] = ['rejections'];
 
 /** Adds the metric; `unready`: what is not as new as the API server's, as /readyz says it, or null. */
 export function createFollowed(followed: Followed, metrics: Metrics): { unready(): string | null } {

@@ -13,7 +13,7 @@ import {
   type Resource,
 } from '../kube/resources.ts';
 import { silentLogger, type Logger } from '../runtime/logger.ts';
-import { rightsOf } from '../testing/api-audit.ts';
+import { permissionsOf } from '../testing/api-audit.ts';
 import { CANARY_POLICY, InjectorRig, optedIn, podTemplate } from '../testing/injector-rig.ts';
 import { until } from '../testing/operator-rig.ts';
 import { RELEASE_NAMESPACE as SYSTEM } from '../testing/rendered-chart.ts';
@@ -127,7 +127,7 @@ async function trustsUntilTheCanaryPassed(rig: InjectorRig): Promise<void> {
   };
   const retired = () => steps.filter((step) => step === 'retire-previous').length;
   // Every authority is old as soon as it is made.
-  const timing = { ...TIMING, authorityDays: 10, authorityRenewDays: 5_000, leafDays: 5, leafRenewDays: 1 };
+  const timing = { ...TIMING, caDays: 10, caRenewDays: 5_000, leafDays: 5, leafRenewDays: 1 };
   const options = { timing: { ...timing, settleMs: 1_000 }, everyMs: 50, logger };
   await rig.startInjector({ CANARY_POLICY }, options);
   await until('a new authority', () => steps.includes('promote-next'));
@@ -164,9 +164,9 @@ async function createsNothing(rig: InjectorRig, namespace: string): Promise<void
     });
   await enforce(null);
   try {
-    const refusal = 'only dry-run pods are allowed in this namespace';
+    const rejection = 'only dry-run pods are allowed in this namespace';
     // Pod Security follows the labels of namespaces at its own pace.
-    await until('the other refusal', async () => (await attempt('-n', 'platform-canary')).includes(refusal));
+    await until('the other rejection', async () => (await attempt('-n', 'platform-canary')).includes(rejection));
     expect(await attempt('-n', 'platform-canary', '--dry-run=server')).toBe('created');
   } finally {
     await enforce('restricted');
@@ -305,9 +305,9 @@ function finds(outcome: string, logLevel?: string) {
     expect(of('operator').decisions).toEqual(['allow']);
     const { waking, canary: asking } = OPERATOR_PERMISSIONS;
     expect(of('operator').used).toEqual(
-      expect.arrayContaining(rightsOf([...waking, ...asking.cluster, ...asking.namespace])),
+      expect.arrayContaining(permissionsOf([...waking, ...asking.cluster, ...asking.namespace])),
     );
     expect(of('operator').used).not.toContain('create  pods');
-    expect(of('canary')).toEqual({ used: rightsOf(asking.account), decisions: ['allow'] });
+    expect(of('canary')).toEqual({ used: permissionsOf(asking.account), decisions: ['allow'] });
   });
 });

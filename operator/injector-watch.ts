@@ -15,8 +15,8 @@ import { createCanary, type Canary } from './canary/canary.ts';
 import { keepCondition } from './canary/condition.ts';
 import type { Outcome, Verdict } from './canary/verdict.ts';
 import { canaryOf, type OperatorConfig } from './config.ts';
-import { createRefusalController, type RefusalController } from './refusals/controller.ts';
-import { keepEvent } from './refusals/refusal.ts';
+import { createRejectionController, type RejectionController } from './rejections/controller.ts';
+import { keepEvent } from './rejections/rejection.ts';
 
 export interface InjectorWatchParts {
   config: OperatorConfig;
@@ -36,7 +36,7 @@ export interface InjectorWatchParts {
 export interface InjectorWatch {
   start(): void;
   /** The Events of refused pods; null: this process follows none. */
-  refusals: Informer<StoredEvent> | null;
+  rejections: Informer<StoredEvent> | null;
   /** Keys that wait, by queue. */
   depths(): { queue: string; depth: number }[];
   /** While this process leads. */
@@ -45,16 +45,16 @@ export interface InjectorWatch {
 }
 
 export function createInjectorWatch(parts: InjectorWatchParts): InjectorWatch {
-  const canary = createCanaryOf(parts, () => refusals?.controller.injectorAnswers());
-  const refusals = createRefusals(parts, canary?.canary ?? null);
+  const canary = createCanaryOf(parts, () => rejections?.controller.injectorAnswers());
+  const rejections = createRejections(parts, canary?.canary ?? null);
   return {
-    refusals: refusals?.informer ?? null,
-    start: () => refusals?.informer.start(),
-    depths: () => (refusals ? [{ queue: 'refusals', depth: refusals.controller.depth() }] : []),
+    rejections: rejections?.informer ?? null,
+    start: () => rejections?.informer.start(),
+    depths: () => (rejections ? [{ queue: 'rejections', depth: rejections.controller.depth() }] : []),
     async run(signal) {
-      const followed = refusals?.informer.synced().then(() => {
+      const followed = rejections?.informer.synced().then(() => {
         // Perhaps of an earlier lead, which never saw a list.
-        return signal.aborted ? undefined : refusals.controller.run(signal);
+        return signal.aborted ? undefined : rejections.controller.run(signal);
       });
       const ended = new Promise<void>((resolve) => {
         if (signal.aborted) resolve();
@@ -64,16 +64,16 @@ export function createInjectorWatch(parts: InjectorWatchParts): InjectorWatch {
       await Promise.all([canary?.canary.run(signal), followed && Promise.race([followed, ended])]);
     },
     async close() {
-      await refusals?.informer.close();
+      await rejections?.informer.close();
       await canary?.account.close();
     },
   };
 }
 
-function createRefusals(
+function createRejections(
   parts: InjectorWatchParts,
   injector: Canary | null,
-): { informer: Informer<StoredEvent>; controller: RefusalController } | null {
+): { informer: Informer<StoredEvent>; controller: RejectionController } | null {
   const { config, client, clock, logger, metrics, events, observe, informerTiming } = parts;
   const guardPolicy = config.GUARD_POLICY;
   if (guardPolicy === null) return null;
@@ -87,7 +87,7 @@ function createRefusals(
     keep: keepEvent(guardPolicy),
     onChange: (change) => controller.eventChanged(change),
   });
-  const controller = createRefusalController({
+  const controller = createRejectionController({
     ...{ client, clock, logger, events, observe, guardPolicy, injector },
     wakes: metrics.counter(
       'platform_operator_wakes_total',

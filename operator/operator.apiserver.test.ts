@@ -32,7 +32,7 @@ import type { Pod } from '../kube/types.ts';
 import { silentLogger, type Logger } from '../runtime/logger.ts';
 import { installedOf } from './config.ts';
 import { OPERATOR_PERMISSIONS } from './permissions.ts';
-import { apiAudit, rightsOf } from '../testing/api-audit.ts';
+import { apiAudit, permissionsOf } from '../testing/api-audit.ts';
 import { reportedInstance } from '../testing/fleet.ts';
 import { configOf } from '../testing/operator-config.ts';
 import { startOperator, type Operator } from './start.ts';
@@ -847,13 +847,13 @@ const template = (agent: string, extra: object = {}) => ({
   test('uses every right that it has, and asks for none that it has not', () => {
     const { used, decisions } = audit.of('operator');
     expect(decisions).toEqual(['allow']);
-    const granted = rightsOf([...OPERATOR_PERMISSIONS.cluster, ...OPERATOR_PERMISSIONS.namespace]);
-    expect(used).toEqual(granted.filter((each) => !UNSEEN.includes(each)).sort());
+    const granted = permissionsOf([...OPERATOR_PERMISSIONS.cluster, ...OPERATOR_PERMISSIONS.namespace]);
+    expect(used).toEqual(granted.filter((each) => !SKIPPED_PODS.includes(each)).sort());
   });
 });
 
-/** Rights that the audit log does not show in this run, each for a reason. */
-const UNSEEN = [
+/** Permissions that the audit log does not show in this run, each for a reason. */
+const SKIPPED_PODS = [
   // Checked inside the server-side apply that makes the object; logged as patch.
   'create platform.io agentobservations',
   // Pods of a DaemonSet need nodes.

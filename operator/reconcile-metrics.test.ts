@@ -59,13 +59,13 @@ test('there is no family that controller-runtime does not have', () => {
 
 test('what has not happened is there as a zero, so that the first error is a rise', () => {
   const other = createMetrics();
-  workObserver(other, systemClock).created('unseen', 4);
+  workObserver(other, systemClock).created('skipped-pods', 4);
   const text = other.render();
   for (const series of [
-    'controller_runtime_reconcile_errors_total{controller="unseen"} 0',
-    'controller_runtime_reconcile_total{controller="unseen",result="error"} 0',
-    'controller_runtime_max_concurrent_reconciles{controller="unseen"} 4',
-    'workqueue_longest_running_processor_seconds{name="unseen",controller="unseen"} 0',
+    'controller_runtime_reconcile_errors_total{controller="skipped-pods"} 0',
+    'controller_runtime_reconcile_total{controller="skipped-pods",result="error"} 0',
+    'controller_runtime_max_concurrent_reconciles{controller="skipped-pods"} 4',
+    'workqueue_longest_running_processor_seconds{name="skipped-pods",controller="skipped-pods"} 0',
   ])
     expect(text).toContain(`${series}\n`);
 });

@@ -54,8 +54,8 @@ export async function startOperator(
     : alone(context);
   const { pods, observations } = context.informers;
   const informers = Object.values(context.informers) as Informer<unknown>[];
-  const { refusals } = context.injectorWatch;
-  const followed = createFollowed({ ...context.informers, ...(refusals ? { refusals } : {}) }, metrics);
+  const { rejections } = context.injectorWatch;
+  const followed = createFollowed({ ...context.informers, ...(rejections ? { rejections } : {}) }, metrics);
   const unready = () => (signal.aborted ? 'this process is stopping' : followed.unready());
   const listener = await listen({
     handler: createOperatorApp({ logger, metrics, unready }),

@@ -7,7 +7,7 @@ import { holdTimers } from '../testing/held-timers.ts';
 import { aMoment } from '../testing/moment.ts';
 import { until } from '../testing/proxy-rig.ts';
 import { TestServers } from '../testing/sockets.ts';
-import { issueAuthority, issueLeaf } from '../webhook/certificates/issue.ts';
+import { issueCa, issueLeaf } from '../webhook/certificates/issue.ts';
 import { pingOf } from './ping-of.ts';
 import { tcpReach } from './tcp-reach.ts';
 
@@ -71,7 +71,7 @@ describe('PING', () => {
 
   test('goes through TLS where the scheme says so, whatever the certificate', async () => {
     const validity = { now: new Date(), days: 1 };
-    const pair = await issueLeaf(await issueAuthority(validity), ['elsewhere.example'], validity);
+    const pair = await issueLeaf(await issueCa(validity), ['elsewhere.example'], validity);
     const server = createTlsServer(pair, (socket) => {
       socket.on('error', () => undefined);
       let asked = '';

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { issueAuthority, issueLeaf, type KeyPair } from '../webhook/certificates/issue.ts';
+import { issueCa, issueLeaf, type KeyPair } from '../webhook/certificates/issue.ts';
 import { createReporter, type Reporter } from './index.ts';
 
 const MANIFEST = {
@@ -24,8 +24,8 @@ let reporter: Reporter;
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'push-tls-'));
   const validity = { now: new Date(), days: 1 };
-  authority = await issueAuthority(validity);
-  writeFileSync(join(folder, 'ca.pem'), (await issueAuthority(validity)).cert);
+  authority = await issueCa(validity);
+  writeFileSync(join(folder, 'ca.pem'), (await issueCa(validity)).cert);
   keys = [];
   warnings = [];
   server = createServer(await issueLeaf(authority, ['127.0.0.1'], validity), (request, response) => {

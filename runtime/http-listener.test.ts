@@ -6,7 +6,7 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import { stillness } from '../testing/moment.ts';
 import { ManualClock } from '../testing/manual-clock.ts';
 import { until } from '../testing/proxy-rig.ts';
-import { issueAuthority } from '../webhook/certificates/issue.ts';
+import { issueCa } from '../webhook/certificates/issue.ts';
 import { bind, listen, type Listener } from './http-listener.ts';
 
 /** More than the buffers of a connection that nobody reads hold. */
@@ -79,7 +79,7 @@ test.each(['HTTP', 'HTTPS'])(
   'an unused connection of a client that connects in advance does not hold the end (%s)',
   async (protocol) => {
     clock = new ManualClock('2026-03-01T10:00:00Z');
-    const tls = protocol === 'HTTPS' ? await issueAuthority({ now: new Date(), days: 1 }) : undefined;
+    const tls = protocol === 'HTTPS' ? await issueCa({ now: new Date(), days: 1 }) : undefined;
     const handler: RequestListener = (_request, response) => response.end('ok');
     listener = await listen({ handler, port: 0, host: '127.0.0.1', clock, ...(tls && { tls }) });
     const to = { port: listener.port, host: '127.0.0.1', rejectUnauthorized: false };

@@ -1,14 +1,14 @@
 import { ANNOTATIONS } from '../core/injection/annotations.ts';
 import { SKIP_SUMMARIES } from '../core/injection/decide.ts';
 import { OWN_CONTAINERS, VOLUMES } from '../core/injection/names.ts';
-import { REFUSAL_SUMMARIES } from '../core/injection/refusals.ts';
+import { REJECTION_SUMMARIES } from '../core/injection/rejections.ts';
 
 const INTRODUCTION = `# Pod annotations
 
 <!-- Made by scripts/generate.ts from core/injection/annotations.ts. Do not edit. -->
 
 They stand on the pod: in a Deployment under \`spec.template.metadata.annotations\`. A value that is not allowed is refused
-when the pod is created, with the annotation, the value and what is allowed; for a Deployment the refusal is in the
+when the pod is created, with the annotation, the value and what is allowed; for a Deployment the rejection is in the
 condition \`ReplicaFailure\` of \`kubectl describe deployment\`. An unknown annotation that begins with \`platform.io/\` is a
 warning.
 
@@ -70,7 +70,7 @@ export function annotationsReferencePage(): string {
     OWN,
     codes(SKIP_SUMMARIES),
     '\n### Refused\n\n',
-    codes(REFUSAL_SUMMARIES),
+    codes(REJECTION_SUMMARIES),
     `\nNames of the injector: the containers ${OWN_CONTAINERS.map(code).join(', ')} and the volumes ${Object.values(VOLUMES).map(code).join(', ')}.\n`,
   ].join('');
 }

@@ -1,10 +1,10 @@
-import { CHECK_GROUPS } from '../core/check/check-report.ts';
+import { CHECK_GROUPS } from '../core/diagnosis/check-report.ts';
 
 /** `docs/reference/checks.md`. */
 export function checksReferencePage(): string {
   return `# Checks of a cluster
 
-<!-- Made by scripts/generate.ts from the tables in core/check/. Do not edit. -->
+<!-- Made by scripts/generate.ts from the tables in core/diagnosis/. Do not edit. -->
 
 [\`platform check\`](cli.md#platform-check) looks at these. It changes nothing: pods are tried as dry runs, processes are
 asked through the API server. A finding has a code, a severity, what is wrong and what to do.
@@ -22,7 +22,7 @@ ${CHECK_GROUPS.map(groupText).join('\n')}`;
 
 function groupText({ title, about, rules }: (typeof CHECK_GROUPS)[number]): string {
   const rows = rules.map(
-    ({ code, severity, when, mend }) => `### ${code}\n\n**${severity}**, when ${when}.\n\n${mend}\n`,
+    ({ code, severity, when, remediation }) => `### ${code}\n\n**${severity}**, when ${when}.\n\n${remediation}\n`,
   );
   return [`## ${title}\n`, `${about}\n`, ...rows].join('\n');
 }

@@ -11,9 +11,9 @@ import { CANNOT_RUN, inOrder, suitesOf } from './test-suites.ts';
 const root = dirname(import.meta.dirname);
 process.chdir(root);
 const scratch = mkdtempSync(join(tmpdir(), 'agent-compliance-test-'));
-/** Where each cluster of a suite leaves what the product asked of its API server, for scripts/check-rights.ts. */
-const E2E_RIGHTS = join(scratch, 'rights');
-mkdirSync(E2E_RIGHTS);
+/** Where each cluster of a suite leaves what the product asked of its API server, for scripts/check-permissions.ts. */
+const E2E_PERMISSIONS = join(scratch, 'rights');
+mkdirSync(E2E_PERMISSIONS);
 /** The tests start the same bundles some hundred times; Node.js compiles each once. */
 const NODE_COMPILE_CACHE = join(scratch, 'compile-cache');
 const total = { passed: 0, failed: 0, skipped: 0 };
@@ -44,7 +44,7 @@ async function run(command, write, { timeoutMinutes = 40 } = {}) {
     write(text);
   };
   const group = startGroup(command, {
-    env: { ...process.env, E2E_RIGHTS, NODE_COMPILE_CACHE, ...NO_GARBAGE_COLLECTION, ...COLOURS },
+    env: { ...process.env, E2E_PERMISSIONS, NODE_COMPILE_CACHE, ...NO_GARBAGE_COLLECTION, ...COLOURS },
     write: take,
   });
   groups.add(group);

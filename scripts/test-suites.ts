@@ -108,7 +108,7 @@ export const SUITES: readonly Suite[] = [
   {
     name: 'permissions',
     group: 'e2e',
-    command: ['node', 'scripts/check-rights.ts'],
+    command: ['node', 'scripts/check-permissions.ts'],
     after: ['product in the cluster'],
     needsCluster: true,
     maySkip: true,

@@ -13,13 +13,13 @@ import type { SidecarConfig } from './config.ts';
 import { CurrentManifest } from './manifest/current-manifest.ts';
 import { createDurations, type Durations } from './durations.ts';
 import { createEngine, type Engine } from './policy/create-engine.ts';
-import { PolicyDesk } from './policy/policy-desk.ts';
+import { PolicyEvaluator } from './policy/policy-evaluator.ts';
 import { Http2Refusals } from './proxy/http2-refusal.ts';
 import { LoadLimits } from './proxy/load-limits.ts';
 import { memoryLimit } from './proxy/memory-limit.ts';
 import { ProofStore } from './proofs/proof-store.ts';
 import { Assessor } from './report/assessor.ts';
-import { OthersToday } from './usage/others-today.ts';
+import { PeerUsage } from './usage/peer-usage.ts';
 import { totalsOfAll } from './usage/totals-of-all.ts';
 
 /** What the parts of a running sidecar share. */
@@ -36,8 +36,8 @@ export interface SidecarContext {
   http2: Http2Refusals;
   proofs: ProofStore;
   assessor: Assessor;
-  others: OthersToday;
-  policy: PolicyDesk;
+  others: PeerUsage;
+  policy: PolicyEvaluator;
   engine: Engine;
   metrics: Metrics;
   durations: Durations;
@@ -66,11 +66,11 @@ export async function createContext({ config, env, logger, clock }: ContextInput
   const manifest = await CurrentManifest.load(config.MANIFEST_PATH, logger, stopping.signal);
   const load = new LoadLimits(memoryLimit());
   const audit = createAudit(config, manifest, load, clock);
-  const others = new OthersToday(clock);
+  const others = new PeerUsage(clock);
   const metrics = createMetrics();
   const durations = createDurations(metrics);
   const engine = createEngine({ config, manifest, logger, clock, signal: stopping.signal });
-  const policy = new PolicyDesk({
+  const policy = new PolicyEvaluator({
     mode: config.POLICY_PROXY_MODE,
     engine: engine.policyEngine,
     policy: engine.policy,

@@ -117,7 +117,7 @@ export function apiAudit(folder: string, rules: readonly PolicyRule[] = EVERY_AC
 }
 
 /** The rights of rules, in the same form. */
-export function rightsOf(rules: readonly PermissionRule[]): string[] {
+export function permissionsOf(rules: readonly PermissionRule[]): string[] {
   return rules.flatMap(({ apiGroups, resources, verbs }) =>
     verbs.flatMap((verb) => resources.map((resource) => `${verb} ${apiGroups[0]} ${resource}`)),
   );

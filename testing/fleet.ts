@@ -4,7 +4,7 @@ import { statusOf } from '../core/observation/status-of.ts';
 import { expectOk, listObjects } from '../kube/objects.ts';
 import { AGENT_OBSERVATIONS, PODS } from '../kube/resources.ts';
 import { createStatusWriter } from '../kube/status-writer.ts';
-import { createSlots } from '../kube/slots.ts';
+import { createSemaphore } from '../kube/semaphore.ts';
 import type { Pod } from '../kube/types.ts';
 import type { OperatorRig } from './operator-rig.ts';
 
@@ -52,7 +52,7 @@ export async function makeAgents(
   rig: OperatorRig,
   agents: readonly { namespace: string; name: string; pods: number }[],
 ): Promise<void> {
-  const slots = createSlots(24);
+  const slots = createSemaphore(24);
   const apps = (namespace: string, plural: string) => `/apis/apps/v1/namespaces/${namespace}/${plural}`;
   await Promise.all(
     agents.map(async ({ namespace, name, pods }) => {

@@ -4,7 +4,7 @@ import { parse } from 'yaml';
 import { decide, type SkipCode } from '../core/injection/decide.ts';
 import { inject } from '../core/injection/inject.ts';
 import type { Pod } from '../core/injection/pod.ts';
-import type { Refusal } from '../core/injection/refusals.ts';
+import type { Rejection } from '../core/injection/rejections.ts';
 import type { InjectionSettings } from '../core/injection/settings.ts';
 import { injectionSettings } from './pods.ts';
 
@@ -14,7 +14,7 @@ export const CASES_FOLDER = join(import.meta.dirname, '../core/injection/cases')
 export type CaseOutcome =
   | { after: Pod; warnings?: string[]; skipped?: never; refused?: never }
   | { skipped: SkipCode; after?: never; refused?: never }
-  | { refused: Refusal[]; after?: never };
+  | { refused: Rejection[]; after?: never };
 
 /** One file: a pod as it is created in an installation, and what becomes of it. */
 export type InjectionCase = {
@@ -45,7 +45,7 @@ export function outcomeOfCase({
   const settings = injectionSettings(overrides);
   const decision = decide(before, settings);
   if (decision.action === 'skip') return { skipped: decision.code };
-  if (decision.action === 'refuse') return { refused: decision.refusals };
+  if (decision.action === 'refuse') return { refused: decision.rejections };
   const after = inject(before, decision.plan, settings);
   return { after, ...(decision.warnings.length > 0 && { warnings: decision.warnings }) };
 }

@@ -5,7 +5,7 @@ import { isSettled, makeAgents } from './fleet.ts';
 import { OperatorRig, until, type OperatorProcess } from './operator-rig.ts';
 import type { RunningPart } from './process-rig.ts';
 import { withinLimit } from './real-time.ts';
-import { openTroubledWay, type TroubledWay } from './troubled-way.ts';
+import { openFaultyNetwork, type FaultyNetwork } from './faulty-network.ts';
 
 export const NAMESPACE = 'team';
 /** Milliseconds that a process may take to answer whether it is ready. */
@@ -25,13 +25,13 @@ type Client = 'operator' | 'first' | 'second';
 export class OutageRig {
   readonly rig: OperatorRig;
   /** The network of the operator, and of the first and second control plane. */
-  readonly ways: Record<Client, TroubledWay>;
+  readonly ways: Record<Client, FaultyNetwork>;
   readonly operator: OperatorProcess;
   readonly controlPlanes: readonly ControlPlaneProcess[];
 
   private constructor(
     rig: OperatorRig,
-    ways: Record<Client, TroubledWay>,
+    ways: Record<Client, FaultyNetwork>,
     [operator, ...controlPlanes]: [OperatorProcess, ...ControlPlaneProcess[]],
   ) {
     this.rig = rig;
@@ -44,7 +44,7 @@ export class OutageRig {
   static async open(): Promise<OutageRig> {
     const rig = await OperatorRig.open([NAMESPACE]);
     try {
-      const open = () => openTroubledWay(rig.control);
+      const open = () => openFaultyNetwork(rig.control);
       const [operator, first, second] = await Promise.all([open(), open(), open()]);
       for (const name of ['operator', 'control-plane']) await rig.addAccount(name);
       const [processes] = await Promise.all([

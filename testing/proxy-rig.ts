@@ -21,7 +21,7 @@ import type { Manifest } from '../core/manifest/manifest.ts';
 import type { PolicyEngine } from '../core/policy/engine.ts';
 import { policyOf } from '../core/policy/policy.ts';
 import { plainManifest } from './manifests/plain-manifest.ts';
-import { PolicyDesk, type PolicyMode } from '../sidecar/policy/policy-desk.ts';
+import { PolicyEvaluator, type PolicyMode } from '../sidecar/policy/policy-evaluator.ts';
 import { AuditLog } from '../sidecar/audit/audit-log.ts';
 import { createUpstream } from '../sidecar/proxy/create-upstream.ts';
 import { Http2Refusals } from '../sidecar/proxy/http2-refusal.ts';
@@ -116,7 +116,7 @@ export async function startProxyBefore(url: URL, options: RigOptions = {}): Prom
     {
       upstream: createUpstream(agentAt),
       audit,
-      policy: new PolicyDesk({
+      policy: new PolicyEvaluator({
         mode: options.mode ?? 'track',
         engine: options.engine ?? null,
         policy: () => policy,

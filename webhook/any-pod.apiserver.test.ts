@@ -121,7 +121,7 @@ const pods = fc
       const answer = await cluster.create(pod);
       if (decision.action === 'refuse') {
         seen.refuse += 1;
-        const words = decision.refusals.map(({ message }) => message).join('; ');
+        const words = decision.rejections.map(({ message }) => message).join('; ');
         expect(answer).toMatchObject({ ok: false, status: 422 });
         expect(answer.ok ? '' : answer.message).toContain(words);
       } else if (

@@ -100,7 +100,7 @@ interface Replica {
   }
 
   /** The Secret's authority, which must be what the API server trusts and of whom every replica has its certificate. */
-  async function expectOneAuthority(): Promise<void> {
+  async function expectOneCa(): Promise<void> {
     const { 'ca.crt': authority = '' } = await cluster.secret(SECRET);
     expect(certificatesIn(authority)).toHaveLength(1);
     expect(await cluster.caBundle()).toBe(authority);
@@ -125,7 +125,7 @@ interface Replica {
     const { count, refused } = await createUntil(all);
     expect(refused).toEqual([]);
     expect(count).toBeGreaterThan(0);
-    await expectOneAuthority();
+    await expectOneCa();
     expect(await Promise.all(both.map(tlsErrors))).toEqual([[], []]);
     const makers = both.filter(({ part }) => part.output().includes('create-authority'));
     expect(makers).toHaveLength(1);
@@ -140,10 +140,10 @@ interface Replica {
       await kill(first);
       await served(second, []);
       await cluster.pointTo(service.port);
-      await expectOneAuthority();
+      await expectOneCa();
       await served(await start(), [second.port]);
       expect((await createUntil(sleep(200))).refused).toEqual([]);
-      await expectOneAuthority();
+      await expectOneCa();
     },
   );
 

@@ -9,8 +9,8 @@ import { createMetrics, type Metrics } from '../runtime/metrics.ts';
 import type { Running } from '../runtime/run-process.ts';
 import { createWebhookApp } from './app.ts';
 import type { CertificateTiming } from './certificates/advance.ts';
-import { issueAuthority } from './certificates/issue.ts';
-import { createCertificateKeeper, type CertificateKeeper } from './certificates/keeper.ts';
+import { issueCa } from './certificates/issue.ts';
+import { createCertificateManager, type CertificateManager } from './certificates/certificate-manager.ts';
 import { createLeafUse } from './certificates/leaf-use.ts';
 import { isProven } from './certificates/proof.ts';
 import type { WebhookConfig } from './config.ts';
@@ -43,7 +43,7 @@ export async function startWebhook(
   const settings = injectionSettings(config, config.POD_NAMESPACE);
   const namespace = config.POD_NAMESPACE;
   const leafUse = createLeafUse(MUTATE_PATH);
-  const keeper = createCertificateKeeper({
+  const certificates = createCertificateManager({
     client,
     logger,
     clock,
@@ -67,30 +67,30 @@ export async function startWebhook(
     metrics,
     clock,
     settings: () => {
-      const ca = keeper.trust();
+      const ca = certificates.trust();
       return ca === null ? null : { ...settings, ca };
     },
-    unready: () => (signal.aborted ? 'this process is stopping' : keeper.unready()),
+    unready: () => (signal.aborted ? 'this process is stopping' : certificates.unready()),
   });
   // Until the real one is there, a certificate that nobody trusts: the kubelet's probes do not ask.
-  const tls = await issueAuthority({ now: clock.now(), days: 1 });
+  const tls = await issueCa({ now: clock.now(), days: 1 });
   const listener = await listen({ handler: leafUse.around(handler), port: config.PORT, tls });
   const server = listener.server as Server;
   leafUse.follow(server);
-  watchTls(server, metrics, keeper);
-  keeper.start();
+  watchTls(server, metrics, certificates);
+  certificates.start();
   logger.info('listens', { port: listener.port });
   return {
     port: listener.port,
     async close() {
-      await keeper.close();
+      await certificates.close();
       await listener.close(GRACE_MS);
       await client.close();
     },
   };
 }
 
-function watchTls(server: Server, metrics: Metrics, keeper: CertificateKeeper): void {
+function watchTls(server: Server, metrics: Metrics, certificates: CertificateManager): void {
   const errors = metrics.counter(
     'platform_webhook_tls_errors_total',
     'TLS handshakes that failed: an API server that does not trust the certificate, for one.',
@@ -102,7 +102,7 @@ function watchTls(server: Server, metrics: Metrics, keeper: CertificateKeeper): 
     'platform_webhook_certificate_expiry_seconds',
     'Unix time at which the served certificate ends.',
     () => {
-      const end = keeper.expiresAt();
+      const end = certificates.expiresAt();
       return end === null ? [] : [{ value: Math.floor(end.getTime() / 1000) }];
     },
   );

@@ -11,7 +11,7 @@ import { silentLogger } from '../runtime/logger.ts';
 import { clusterBinary } from '../testing/cluster-binary.ts';
 import { REQUIRED } from '../testing/rendered-chart.ts';
 import { tokenKubeconfig } from '../testing/token-kubeconfig.ts';
-import { issueAuthority } from './certificates/issue.ts';
+import { issueCa } from './certificates/issue.ts';
 import { readConfig } from './config.ts';
 import { startWebhook, type StartOptions, type Webhook } from './start.ts';
 
@@ -278,7 +278,7 @@ interface KubeObject {
       await create(pod('refused', { 'platform.io/inject': 'yes' }), true);
       const silent = pod('silent', { 'platform.io/inject': 'false' });
       await ask(webhook, 'POST', '/mutate/pod', { body: reviewOf(silent) });
-      const stranger = await issueAuthority({ now: new Date(), days: 1 });
+      const stranger = await issueCa({ now: new Date(), days: 1 });
       expect((await ask(webhook, 'GET', '/livez', { ca: stranger.cert, servername: 'x' })).status).toBe(0);
       const lines = async () => (await ask(webhook, 'GET', '/metrics')).body.split('\n');
       await until(async () => (await lines()).some((line) => line.startsWith('platform_webhook_tls_errors')));

@@ -1,10 +1,10 @@
 import { expect, test } from '@jest/globals';
-import { crossSign, issueAuthority, issueLeaf } from '../../webhook/certificates/issue.ts';
+import { crossSign, issueCa, issueLeaf } from '../../webhook/certificates/issue.ts';
 import { certificatesIn, leadsTo } from './certificates.ts';
 
 const NOW = { now: new Date(), days: 30 };
-const old = await issueAuthority(NOW);
-const next = await issueAuthority(NOW);
+const old = await issueCa(NOW);
+const next = await issueCa(NOW);
 const cross = await crossSign(next, old, NOW.now);
 const leaf = await issueLeaf(next, ['webhook.platform-system.svc'], NOW);
 

@@ -5,10 +5,10 @@ import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseAllDocuments } from 'yaml';
-import type { CheckReport } from '../../core/check/check-report.ts';
-import type { CheckFinding } from '../../core/check/report.ts';
-import { CHART_KINDS, GRANTED } from '../../core/check/install-rights.ts';
-import type { LeftoverReport } from '../../core/check/leftovers.ts';
+import type { CheckReport } from '../../core/diagnosis/check-report.ts';
+import type { CheckFinding } from '../../core/diagnosis/report.ts';
+import { CHART_KINDS, GRANTED } from '../../core/diagnosis/install-permissions.ts';
+import type { LeftoverReport } from '../../core/diagnosis/leftovers.ts';
 import { startControlPlane, whyNoControlPlane, type ControlPlane } from '../../e2e/cluster/control.ts';
 import { run } from '../../e2e/cluster/run.ts';
 import { silentLogger } from '../../runtime/logger.ts';
@@ -18,7 +18,7 @@ import { manifestText } from '../../testing/manifests/manifest-text.ts';
 import { optedInPod } from '../../testing/pods.ts';
 import { REQUIRED } from '../../testing/rendered-chart.ts';
 import { tokenKubeconfig } from '../../testing/token-kubeconfig.ts';
-import { issueAuthority } from '../../webhook/certificates/issue.ts';
+import { issueCa } from '../../webhook/certificates/issue.ts';
 import { readConfig } from '../../webhook/config.ts';
 import { startWebhook, type Webhook } from '../../webhook/start.ts';
 import { runCommandLine } from '../program.ts';
@@ -37,7 +37,7 @@ const BASE = ['process-not-ready'];
 
 type Body = Record<string, unknown>;
 type Act = () => Promise<unknown>;
-/** The row before makes and mends it. */
+/** The row before makes and repairs it. */
 const NOTHING: Act = () => Promise.resolve();
 
 /** A workload that opts in. */
@@ -228,7 +228,7 @@ const deployment = (name: string): Body => ({
     let report: CheckReport;
 
     const WAITING = { reason: 'ErrImagePull', message: 'not found' };
-    const FAULTS: [fault: string, code: string, words: string, make: Act, mend: Act][] = [
+    const FAULTS: [fault: string, code: string, words: string, make: Act, remediation: Act][] = [
       [
         'a guard that only audits',
         'guard-off',
@@ -329,9 +329,9 @@ const deployment = (name: string): Body => ({
       expect(found.map(({ message }) => message)).toEqual([expect.stringContaining(words)]);
     });
 
-    test('nothing else is, and all of it goes when it is mended', async () => {
+    test('nothing else is, and all of it goes when it is fixed', async () => {
       expect(codesOf(report)).toEqual([...BASE, ...FAULTS.map(([, code]) => code)].sort());
-      await Promise.all(FAULTS.map(([, , , , mend]) => mend()));
+      await Promise.all(FAULTS.map(([, , , , repair]) => repair()));
       await healed();
     });
   });
@@ -384,7 +384,7 @@ const deployment = (name: string): Body => ({
           `-p=${JSON.stringify([{ op: 'replace', path: '/webhooks/0/clientConfig/caBundle', value: caBundle }])}`,
         ]);
       const base64 = (text: string) => Buffer.from(text).toString('base64');
-      const other = await issueAuthority({ now: new Date('2020-01-01'), days: 30 });
+      const other = await issueCa({ now: new Date('2020-01-01'), days: 30 });
       await bundle('');
       expect((await found('injector-not-trusted'))[0]?.message).toContain('has no caBundle');
       await bundle(base64(other.cert));

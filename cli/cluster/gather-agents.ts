@@ -1,12 +1,12 @@
-import { known, type Fact } from '../../core/check/fact.ts';
+import { known, type Fact } from '../../core/diagnosis/fact.ts';
 import type {
   InstalledFacts,
   ManifestFacts,
   ManifestText,
   PodFacts,
   WorkloadFacts,
-} from '../../core/check/facts.ts';
-import { MANIFEST_KEY, optedInOf, type OptedIn } from '../../core/check/opted-in.ts';
+} from '../../core/diagnosis/facts.ts';
+import { MANIFEST_KEY, optedInOf, type OptedIn } from '../../core/diagnosis/opted-in.ts';
 import { optsIn } from '../../core/injection/drift.ts';
 import { parseInjected } from '../../core/injection/injected.ts';
 import { SIDECAR_CONTAINER } from '../../core/injection/names.ts';
@@ -56,7 +56,7 @@ async function workloadsOf(client: KubeClient): Promise<Fact<WorkloadFacts[]>> {
       kind,
       namespace,
       name,
-      refused: refusalIn(object),
+      refused: rejectionIn(object),
       manifest: configMap === null ? null : await manifestOf(client, namespace, configMap),
     })),
   );
@@ -76,7 +76,7 @@ async function optedIn(
 }
 
 /** A Deployment says why its pods cannot be made; other controllers tell it in Events alone. */
-function refusalIn(object: KubeObject): string | null {
+function rejectionIn(object: KubeObject): string | null {
   const { conditions = [] } = (object as Deployment).status ?? {};
   const failure = conditions.find(({ type, status }) => type === 'ReplicaFailure' && status === 'True');
   return failure?.message ?? null;

@@ -1,13 +1,13 @@
-import type { ClusterFacts, ExistingObject, InstallFacts } from '../../core/check/facts.ts';
+import type { ClusterFacts, ExistingObject, InstallFacts } from '../../core/diagnosis/facts.ts';
 import {
   describeRight,
   ESCALATE,
   EVERYTHING,
-  grantedRights,
-  installRights,
+  grantedPermissions,
+  installPermissions,
   type Right,
-} from '../../core/check/install-rights.ts';
-import { known, type Fact } from '../../core/check/fact.ts';
+} from '../../core/diagnosis/install-permissions.ts';
+import { known, type Fact } from '../../core/diagnosis/fact.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { expectOk, getObject } from '../../kube/objects.ts';
 import type { KubeObject } from '../../kube/types.ts';
@@ -67,18 +67,18 @@ export async function gatherInstall(
   about: { release: string; namespace: string; namespaces: readonly string[] },
 ): Promise<InstallFacts> {
   const { release, namespace, namespaces } = about;
-  const [cluster, lackingRights, existing] = await Promise.all([
+  const [cluster, missingPermissions, existing] = await Promise.all([
     gatherCluster(client),
     look('ask for one’s own rights (SelfSubjectAccessReview)', () => lackingOf(client, namespace)),
     existingOf(client, namespaces),
   ]);
-  return { ...cluster, release, namespace, lackingRights, existing };
+  return { ...cluster, release, namespace, missingPermissions, existing };
 }
 
 async function lackingOf(client: KubeClient, namespace: string): Promise<string[]> {
   if (await mayI(client, EVERYTHING)) return [];
-  const handedOn = (await mayI(client, ESCALATE)) ? [] : grantedRights();
-  const wanted = [...installRights(namespace), ...handedOn];
+  const handedOn = (await mayI(client, ESCALATE)) ? [] : grantedPermissions();
+  const wanted = [...installPermissions(namespace), ...handedOn];
   const answers = await eachOf(wanted, async (right) => ({ right, may: await mayI(client, right) }));
   return answers.filter(({ may }) => !may).map(({ right }) => describeRight(right));
 }

@@ -1,11 +1,11 @@
 import type { X509Certificate } from 'node:crypto';
-import { known } from '../../core/check/fact.ts';
+import { known } from '../../core/diagnosis/fact.ts';
 import type {
   CertificateFacts,
   InjectorFacts,
   InstalledFacts,
   ReleaseFacts,
-} from '../../core/check/facts.ts';
+} from '../../core/diagnosis/facts.ts';
 import { ADMISSION_POLICIES, canaryConditionOf, type AdmissionPolicy } from '../../kube/canary-condition.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { getObject, listObjects } from '../../kube/objects.ts';

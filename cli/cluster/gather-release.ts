@@ -1,4 +1,4 @@
-import { known, notKnown, type Fact } from '../../core/check/fact.ts';
+import { known, notKnown, type Fact } from '../../core/diagnosis/fact.ts';
 import type {
   DefinitionFacts,
   DeploymentFacts,
@@ -7,7 +7,7 @@ import type {
   LeaseFacts,
   ProcessFacts,
   ReleaseFacts,
-} from '../../core/check/facts.ts';
+} from '../../core/diagnosis/facts.ts';
 import { KubeError, type KubeClient } from '../../kube/client.ts';
 import { getObject, listObjects } from '../../kube/objects.ts';
 import { LEASES } from '../../kube/resources.ts';

@@ -1,8 +1,8 @@
-import { known, notKnown, type Fact } from '../../core/check/fact.ts';
+import { known, notKnown, type Fact } from '../../core/diagnosis/fact.ts';
 import { KubeError } from '../../kube/client.ts';
 
 /**
- * What `ask` finds. A refusal becomes a reason that names `right`, such as "list pods in every namespace"; an API
+ * What `ask` finds. A rejection becomes a reason that names `right`, such as "list pods in every namespace"; an API
  * server that gives no answer at all is no finding: that is thrown on.
  */
 export async function look<T>(right: string, ask: () => Promise<T>): Promise<Fact<T>> {

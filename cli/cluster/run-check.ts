@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { checkReport, type CheckReport, type Seen } from '../../core/check/check-report.ts';
-import { known } from '../../core/check/fact.ts';
+import { checkReport, type CheckReport, type Seen } from '../../core/diagnosis/check-report.ts';
+import { known } from '../../core/diagnosis/fact.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { listObjects } from '../../kube/objects.ts';
 import type { Clock } from '../../runtime/clock.ts';

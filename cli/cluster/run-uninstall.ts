@@ -1,5 +1,5 @@
-import type { Fact } from '../../core/check/fact.ts';
-import { leftoverReport, type LabelledObject, type LeftoverReport } from '../../core/check/leftovers.ts';
+import type { Fact } from '../../core/diagnosis/fact.ts';
+import { leftoverReport, type LabelledObject, type LeftoverReport } from '../../core/diagnosis/leftovers.ts';
 import { KubeError, type KubeClient } from '../../kube/client.ts';
 import { getObject, listObjects } from '../../kube/objects.ts';
 import { AGENT_OBSERVATIONS, LEASES, SERVICES, type Resource } from '../../kube/resources.ts';

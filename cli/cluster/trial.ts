@@ -1,6 +1,6 @@
-import type { Fact } from '../../core/check/fact.ts';
-import { known, notKnown } from '../../core/check/fact.ts';
-import type { TrialFacts } from '../../core/check/facts.ts';
+import type { Fact } from '../../core/diagnosis/fact.ts';
+import { known, notKnown } from '../../core/diagnosis/fact.ts';
+import type { TrialFacts } from '../../core/diagnosis/facts.ts';
 import { parseInjected } from '../../core/injection/injected.ts';
 import { INJECTOR_WEBHOOK, NO_ANSWER, SIDECAR_CONTAINER } from '../../core/injection/names.ts';
 import type { Pod } from '../../core/injection/pod.ts';

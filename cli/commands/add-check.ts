@@ -1,5 +1,5 @@
 import { Option, type Command } from 'commander';
-import { CHECK_SEVERITIES, type CheckSeverity } from '../../core/check/rule.ts';
+import { CHECK_SEVERITIES, type CheckSeverity } from '../../core/diagnosis/rule.ts';
 import type { CliContext } from '../context.ts';
 import { duration } from '../option-values.ts';
 import type { Rendered } from '../rendered.ts';

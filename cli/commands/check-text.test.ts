@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
-import { checkReport, type CheckReport } from '../../core/check/check-report.ts';
-import { known, notKnown } from '../../core/check/fact.ts';
-import type { InstalledFacts } from '../../core/check/facts.ts';
-import { leftoverReport, type LabelledObject, type LeftFacts } from '../../core/check/leftovers.ts';
-import { installedFacts, observation, pod } from '../../testing/check-facts.ts';
+import { checkReport, type CheckReport } from '../../core/diagnosis/check-report.ts';
+import { known, notKnown } from '../../core/diagnosis/fact.ts';
+import type { InstalledFacts } from '../../core/diagnosis/facts.ts';
+import { leftoverReport, type LabelledObject, type LeftFacts } from '../../core/diagnosis/leftovers.ts';
+import { installedFacts, observation, pod } from '../../testing/diagnosis-facts.ts';
 import { renderCheck } from './check-text.ts';
 import { renderUninstall } from './uninstall.ts';
 

@@ -1,6 +1,6 @@
-import type { CheckReport } from '../../core/check/check-report.ts';
-import { fails, type CheckFinding } from '../../core/check/report.ts';
-import type { CheckSeverity } from '../../core/check/rule.ts';
+import type { CheckReport } from '../../core/diagnosis/check-report.ts';
+import { fails, type CheckFinding } from '../../core/diagnosis/report.ts';
+import type { CheckSeverity } from '../../core/diagnosis/rule.ts';
 import { json, printable, type Rendered } from '../rendered.ts';
 import { painter, type Paint } from '../table.ts';
 

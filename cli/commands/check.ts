@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { CheckReport } from '../../core/check/check-report.ts';
-import { fails } from '../../core/check/report.ts';
-import type { CheckSeverity } from '../../core/check/rule.ts';
+import type { CheckReport } from '../../core/diagnosis/check-report.ts';
+import { fails } from '../../core/diagnosis/report.ts';
+import type { CheckSeverity } from '../../core/diagnosis/rule.ts';
 import type { Looked } from '../cluster/connect.ts';
 import type { CheckOptions } from '../cluster/run-check.ts';
 import type { CliContext } from '../context.ts';

@@ -40,14 +40,14 @@ export async function init(dir: string, options: { yes: boolean }, context: CliC
     // wx: the check and the write are one step, so that nothing can come between them.
     await writeFile(file, text, { flag: 'wx' });
   } catch (error) {
-    return failed(`${shownFile} ${refusalOf(error)}\n`);
+    return failed(`${shownFile} ${rejectionOf(error)}\n`);
   }
   return done(
     `wrote ${shownFile}\nnext: platform validate ${shownFile}, then platform health ${shownFile}\n`,
   );
 }
 
-function refusalOf(error: unknown): string {
+function rejectionOf(error: unknown): string {
   if ((error as NodeJS.ErrnoException).code === 'EEXIST') return 'is already there: nothing was written';
   return `cannot be written: ${fileFailure(error, { ENOENT: 'no folder can be made there' })}`;
 }

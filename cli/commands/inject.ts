@@ -74,8 +74,8 @@ async function changeFiles(
   const errors = results.flatMap((result) => reportLines(result, done)).join('');
   const text = target.output === undefined && !isRefused ? joined(results) : '';
   const output = target.json ? json(reportOf(results, done, { isRefused, target })) : text;
-  const refusal = 'nothing was written, since a workload was refused\n';
-  return { output, errors: isRefused ? errors + refusal : errors, exitCode: isRefused ? 1 : 0 };
+  const rejection = 'nothing was written, since a workload was refused\n';
+  return { output, errors: isRefused ? errors + rejection : errors, exitCode: isRefused ? 1 : 0 };
 }
 
 /** Two workloads of one name would be one agent. */

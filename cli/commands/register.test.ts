@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { manifestText } from '../../testing/manifests/manifest-text.ts';
-import { issueAuthority, issueLeaf } from '../../webhook/certificates/issue.ts';
+import { issueCa, issueLeaf } from '../../webhook/certificates/issue.ts';
 import type { CliContext } from '../context.ts';
 import { runCommandLine } from '../program.ts';
 import type { Rendered } from '../rendered.ts';
@@ -259,9 +259,9 @@ describe('platform register', () => {
 
   test('tells a wrong CA, another name, and http where there is https', async () => {
     const validity = { now: new Date(), days: 1 };
-    const authority = await issueAuthority(validity);
+    const authority = await issueCa(validity);
     const leaf = await issueLeaf(authority, ['other.test'], validity);
-    const other = await issueAuthority(validity);
+    const other = await issueCa(validity);
     const started = createTlsServer(leaf, (_request, response) => response.end());
     const port = await listening(started);
     writeFileSync(join(cwd, 'ca.pem'), authority.cert);

@@ -9,7 +9,7 @@ import { connectionFailure } from '../connection-failure.ts';
 import type { CliContext } from '../context.ts';
 import { failed, json, printable, type Rendered } from '../rendered.ts';
 import { shownUrl } from '../sidecar-evidence.ts';
-import { causeOf, refusalToWrite, replaceFile } from '../write-file.ts';
+import { causeOf, rejectionToWrite, replaceFile } from '../write-file.ts';
 import { problemLines } from './validate.ts';
 
 export interface RegisterOptions {
@@ -34,15 +34,15 @@ export async function register(
   context: CliContext,
 ): Promise<Rendered> {
   const { url, runtime, ca: caFile, outFile } = options;
-  if (loaded?.ok === false) return refusal(problemLines(loaded).trimEnd(), options);
+  if (loaded?.ok === false) return rejection(problemLines(loaded).trimEnd(), options);
   const agentName = options.name ?? loaded?.manifest.metadata.name ?? '';
   const admin = await adminKey(options.adminKeyFile, context);
-  if (!admin.ok) return refusal(admin.reason, options);
+  if (!admin.ok) return rejection(admin.reason, options);
   const ca = await readCa(caFile, url, context);
-  if (!ca.ok) return refusal(ca.reason, options);
+  if (!ca.ok) return rejection(ca.reason, options);
   // Before anything is asked: the old keys are gone once there is a new one.
-  const blocked = outFile === undefined ? null : await refusalToWrite(resolve(context.cwd, outFile));
-  if (blocked !== null) return refusal(`${printable(outFile ?? '')} cannot be written: ${blocked}`, options);
+  const blocked = outFile === undefined ? null : await rejectionToWrite(resolve(context.cwd, outFile));
+  if (blocked !== null) return rejection(`${printable(outFile ?? '')} cannot be written: ${blocked}`, options);
   if (isReadableOnTheWay(url))
     context.warn?.(
       `warning: the admin key and the new key go to ${shownUrl(url)} unencrypted: whoever reads the network gets them; use https://`,
@@ -56,11 +56,11 @@ export async function register(
     ca: ca.pem,
     timeoutMs: TIMEOUT_MS,
   });
-  if (outcome.kind !== 'registered') return refusal(`${shownUrl(url)} ${whyNot(outcome, options)}`, options);
+  if (outcome.kind !== 'registered') return rejection(`${shownUrl(url)} ${whyNot(outcome, options)}`, options);
   return granted({ ...outcome, agentName }, options, context);
 }
 
-function refusal(reason: string, options: Pick<RegisterOptions, 'json'>): Rendered {
+function rejection(reason: string, options: Pick<RegisterOptions, 'json'>): Rendered {
   return failed(`${reason}\n`, options.json ? json({ error: reason }) : '');
 }
 
@@ -118,7 +118,7 @@ async function granted(key: Granted, options: RegisterOptions, context: CliConte
       await replaceFile(path, `${key.apiKey}\n`, { mode: 0o600 });
     } catch (error) {
       const reason = `the key is lost, register again: ${printable(outFile ?? '')} cannot be written: ${causeOf(error)}`;
-      return refusal(reason, options);
+      return rejection(reason, options);
     }
     said.push(`wrote the key to ${printable(outFile ?? '')}`);
   }

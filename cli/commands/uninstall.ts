@@ -1,4 +1,4 @@
-import type { Leftover, LeftoverReport } from '../../core/check/leftovers.ts';
+import type { Leftover, LeftoverReport } from '../../core/diagnosis/leftovers.ts';
 import type { UninstallOptions } from '../cluster/run-uninstall.ts';
 import type { CliContext } from '../context.ts';
 import { json, printable, type Rendered } from '../rendered.ts';

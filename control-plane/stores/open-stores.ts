@@ -7,7 +7,7 @@ import { createApiServerOutage, type ApiServerOutage } from '../api-server-outag
 import { createPodIdentity, type PodIdentity } from '../auth/pod-identity.ts';
 import type { ControlPlaneConfig } from '../config.ts';
 import { createKubernetesStore } from './kubernetes/kubernetes-store.ts';
-import { createMirroredStore } from './mirrored-store.ts';
+import { createDualWriteStore } from './dual-write-store.ts';
 import { createSqliteStore } from './sqlite/sqlite-store.ts';
 import type { Store } from './store.ts';
 
@@ -61,5 +61,5 @@ function storeOf(
   const database = createSqliteStore({ directory: config.DATA_DIR, clock, rateLimitSeconds });
   return observations === null
     ? database
-    : createMirroredStore({ primary: database, mirror: observations, clock, logger });
+    : createDualWriteStore({ primary: database, mirror: observations, clock, logger });
 }

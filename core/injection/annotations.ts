@@ -5,7 +5,7 @@ import { parseQuantity } from './quantity.ts';
 import { shown } from './shown.ts';
 import type { LogLevel } from './settings.ts';
 
-/** One pod annotation: all that the reader, the refusal and the reference page say about it. */
+/** One pod annotation: all that the reader, the rejection and the reference page say about it. */
 export interface AnnotationRow<T> {
   name: string;
   summary: string;
@@ -166,7 +166,7 @@ export function readAnnotations(annotations: Readonly<Record<string, string>>): 
   return problems.length > 0 ? { ok: false, problems } : { ok: true, values: values };
 }
 
-/** One refusal sentence. */
+/** One rejection sentence. */
 export function describeAnnotationProblem({ name, value, allowed }: AnnotationProblem): string {
   return `annotation ${name}: ${shown(value)} is not ${allowed}`;
 }

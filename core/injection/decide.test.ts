@@ -3,15 +3,15 @@ import { injectionSettings, optedInPod } from '../../testing/pods.ts';
 import { decide, type Decision, type SkipCode } from './decide.ts';
 import { inject } from './inject.ts';
 import type { Pod } from './pod.ts';
-import type { RefusalCode } from './refusals.ts';
+import type { RejectionCode } from './rejections.ts';
 import type { InjectionSettings } from './settings.ts';
 
-type Outcome = ['inject'] | ['skip', SkipCode] | ['refuse', ...RefusalCode[]];
+type Outcome = ['inject'] | ['skip', SkipCode] | ['refuse', ...RejectionCode[]];
 
 function outcomeOf(decision: Decision): Outcome {
   if (decision.action === 'inject') return ['inject'];
   if (decision.action === 'skip') return ['skip', decision.code];
-  return ['refuse', ...decision.refusals.map((refusal) => refusal.code)];
+  return ['refuse', ...decision.rejections.map((rejection) => rejection.code)];
 }
 
 const ENGINE = {
@@ -225,7 +225,7 @@ test.each(TRUTH_TABLE)('%s', (...row) => {
   expect(outcomeOf(decide(pod, injectionSettings(overrides)))).toEqual(outcome);
 });
 
-test.each<[RefusalCode, Pod, string]>([
+test.each<[RejectionCode, Pod, string]>([
   [
     'annotation-invalid',
     said({ 'platform.io/inject': 'yes' }),
@@ -256,8 +256,8 @@ test.each<[RefusalCode, Pod, string]>([
     said({ 'platform.io/sidecar-memory-request': '1Gi' }),
     "the sidecar's memory request 1Gi is over its limit 192Mi: set both platform.io/sidecar-memory-request and platform.io/sidecar-memory-limit",
   ],
-])('a refusal %s says what to do', (code, pod, message) => {
-  expect(decide(pod, injectionSettings())).toEqual({ action: 'refuse', refusals: [{ code, message }] });
+])('a rejection %s says what to do', (code, pod, message) => {
+  expect(decide(pod, injectionSettings())).toEqual({ action: 'refuse', rejections: [{ code, message }] });
 });
 
 test('the plan has the defaults of the installation', () => {

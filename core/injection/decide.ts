@@ -9,7 +9,7 @@ import type { InjectionPlan } from './build-sidecar.ts';
 import { uninject } from './inject.ts';
 import { CA_ANNOTATION, INJECTED_ANNOTATION } from './names.ts';
 import type { Pod } from './pod.ts';
-import { RULES, type Refusal, type Subject } from './refusals.ts';
+import { RULES, type Rejection, type Subject } from './rejections.ts';
 import { defaultAgentPort } from './routing.ts';
 import { shown } from './shown.ts';
 import type { InjectionSettings } from './settings.ts';
@@ -27,7 +27,7 @@ export type SkipCode = keyof typeof SKIP_SUMMARIES;
 export type Decision =
   | { action: 'skip'; code: Exclude<SkipCode, 'namespace-excluded'> }
   /** Every reason, not the first alone. */
-  | { action: 'refuse'; refusals: Refusal[] }
+  | { action: 'refuse'; rejections: Rejection[] }
   | { action: 'inject'; plan: InjectionPlan; warnings: string[] };
 
 /**
@@ -51,12 +51,12 @@ export function decide(pod: Pod, settings: InjectionSettings): Decision {
     const messages = read.problems.map(describeAnnotationProblem);
     return {
       action: 'refuse',
-      refusals: messages.map((message) => ({ code: 'annotation-invalid', message })),
+      rejections: messages.map((message) => ({ code: 'annotation-invalid', message })),
     };
   }
   const subject = subjectOf(uninject(pod), read.values, settings);
-  const refusals = RULES.flatMap((rule) => rule(subject) ?? []);
-  if (refusals.length > 0) return { action: 'refuse', refusals };
+  const rejections = RULES.flatMap((rule) => rule(subject) ?? []);
+  if (rejections.length > 0) return { action: 'refuse', rejections };
   return { action: 'inject', plan: planOf(subject), warnings: unknownAnnotations(annotations) };
 }
 

@@ -49,7 +49,7 @@ describe('a value that is not meant well', () => {
   test.each(HOSTILE)('is refused in every annotation of ours: %s', (_kind, value) => {
     for (const name of NAMES) {
       const decision = decide(optedInPod({ annotations: { [name]: value } }), settings);
-      const codes = decision.action === 'refuse' ? decision.refusals.map(({ code }) => code) : [];
+      const codes = decision.action === 'refuse' ? decision.rejections.map(({ code }) => code) : [];
       // A reference may hold any word: which one, the list of allowed images says.
       const refusedAs =
         name === ANNOTATIONS.image.name
@@ -67,7 +67,7 @@ describe('a value that is not meant well', () => {
     expect(structureOf(pod)).toEqual(plain);
   });
 
-  test.each(HOSTILE)('makes a refusal of one line and of a few hundred characters: %s', (_kind, value) => {
+  test.each(HOSTILE)('makes a rejection of one line and of a few hundred characters: %s', (_kind, value) => {
     const pods: Pod[] = [
       ...NAMES.map((name) => optedInPod({ annotations: { [name]: value } })),
       optedInPod({ metadata: { name: value } }),
@@ -93,7 +93,7 @@ describe('a value that is not meant well', () => {
       const decision = decide(pod, settings);
       const texts =
         decision.action === 'refuse'
-          ? decision.refusals.map(({ message }) => message)
+          ? decision.rejections.map(({ message }) => message)
           : decision.action === 'inject'
             ? decision.warnings
             : [];

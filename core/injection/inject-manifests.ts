@@ -28,7 +28,7 @@ export function injectManifests(text: string, settings: InjectionSettings, agent
       }),
       settings,
     );
-    if (decision.action === 'refuse') return refusedBy(decision.refusals);
+    if (decision.action === 'refuse') return refusedBy(decision.rejections);
     if (decision.action === 'skip')
       return decision.code === 'not-opted-in'
         ? skip('opted-out', `annotation ${ANNOTATIONS.inject.name} is "false"`)
@@ -60,8 +60,8 @@ export function uninjectManifests(text: string): ChangedText {
 const skip = (code: string, message: string): PodChange => ({ action: 'skip', code, message });
 const refuse = (code: string, message: string): PodChange => ({ action: 'refuse', code, message });
 
-function refusedBy(refusals: readonly { code: string; message: string }[]): PodChange {
-  return refuse(refusals[0]?.code ?? '', refusals.map(({ message }) => message).join('; '));
+function refusedBy(rejections: readonly { code: string; message: string }[]): PodChange {
+  return refuse(rejections[0]?.code ?? '', rejections.map(({ message }) => message).join('; '));
 }
 
 function wrongPod({ pod, path }: PodPlace): PodChange | null {

@@ -28,7 +28,7 @@ export const CONTROL_PORT_NAME = 'platform-ctl';
 
 /** How the chart's guard policy says that the injector was away; a test holds the two together. */
 export const NO_ANSWER = 'the injector did not answer';
-/** The chart's webhook, as the API server names it in a refusal. */
+/** The chart's webhook, as the API server names it in a rejection. */
 export const INJECTOR_WEBHOOK = 'pod.inject.platform.io';
 
 /** The audience of the pod's projected token; worthless at the API server itself. */

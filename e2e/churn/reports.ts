@@ -1,5 +1,5 @@
 // What every sidecar answers when it is asked itself, and what its agent's observation should say then.
-import { agentsOf, differences, type World } from '../../testing/listed-world.ts';
+import { agentsOf, differences, type World } from '../../testing/cluster-snapshot.ts';
 import type { Kubectl } from '../kubectl.ts';
 
 interface Report {

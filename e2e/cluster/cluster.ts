@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { apiAudit, type ApiAudit } from '../../testing/api-audit.ts';
 import { CLUSTER_CACHE } from '../../testing/cluster-binary.ts';
 import { forwardByKubectl, forwardInside, type Forward } from './forward.ts';
-import { askedIn } from '../../testing/rights.ts';
+import { askedIn } from '../../testing/used-permissions.ts';
 import { ApiReader, type ReadApi } from './api-reader.ts';
 import { hold } from './hold.ts';
 import { processesWith } from './processes.ts';
@@ -152,9 +152,9 @@ function inside(
   };
 }
 
-/** What the product asked of the API server, for scripts/check-rights.ts; of a cluster without the product nothing. */
+/** What the product asked of the API server, for scripts/check-permissions.ts; of a cluster without the product nothing. */
 function keepAsked(name: string, audit: ApiAudit, env: NodeJS.ProcessEnv): void {
-  const folder = env['E2E_RIGHTS'] ?? '';
+  const folder = env['E2E_PERMISSIONS'] ?? '';
   const asked = folder === '' ? [] : askedIn(audit.all());
   if (asked.length > 0) writeFileSync(join(folder, `${name}.json`), JSON.stringify(asked));
 }

@@ -13,7 +13,7 @@ const heartbeat = JSON.parse(HEARTBEAT) as object;
 
 let accepted = 0;
 /** What was answered instead, or why nothing was, newest last. */
-const refusals: string[] = [];
+const rejections: string[] = [];
 let refusedInARow = 0;
 let mostInARow = 0;
 let seq = 0;
@@ -40,7 +40,7 @@ async function beat(): Promise<void> {
     accepted += 1;
     refusedInARow = 0;
   } else {
-    refusals.push(`${new Date().toISOString()} ${outcome}`);
+    rejections.push(`${new Date().toISOString()} ${outcome}`);
     refusedInARow += 1;
     mostInARow = Math.max(mostInARow, refusedInARow);
   }
@@ -48,7 +48,7 @@ async function beat(): Promise<void> {
 }
 
 createServer((_request, response) => {
-  response.end(JSON.stringify({ accepted, mostInARow, refusals }));
+  response.end(JSON.stringify({ accepted, mostInARow, rejections }));
 }).listen(8000);
 process.once('SIGTERM', () => process.exit(0));
 void beat();

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Pod } from '../../kube/types.ts';
-import { claimOf, makesAgent, UNSEEN_SUMMARIES, type Claim } from './claim.ts';
+import { claimOf, makesAgent, SKIPPED_POD_SUMMARIES, type Claim } from './claim.ts';
 
 const EXCLUDED = ['kube-system', 'system'];
 const OPTED = { 'platform.io/inject': 'true' };
@@ -17,7 +17,7 @@ const podOf = (metadata: Partial<Pod['metadata']>): Pod => ({
   metadata: { name: 'p', namespace: 'team', ...metadata },
 });
 const agent = (key: string): Claim => ({ kind: 'agent', key });
-const unseen = (code: keyof typeof UNSEEN_SUMMARIES): Claim => ({ kind: 'unseen', code });
+const skipped = (code: keyof typeof SKIPPED_POD_SUMMARIES): Claim => ({ kind: 'skipped', code });
 
 const CASES: [string, Pod, Claim][] = [
   ['with the label', podOf({ labels: { 'platform.io/agent': 'x' } }), agent('team/x')],
@@ -44,19 +44,19 @@ const CASES: [string, Pod, Claim][] = [
   [
     'that says a name which no agent can have',
     podOf({ annotations: { ...OPTED, 'platform.io/agent-name': 'Bot!' } }),
-    unseen('agent-name-invalid'),
+    skipped('agent-name-invalid'),
   ],
-  ['without any name', podOf({ name: '', annotations: OPTED }), unseen('agent-name-unknown')],
+  ['without any name', podOf({ name: '', annotations: OPTED }), skipped('agent-name-unknown')],
   [
     'of the cluster itself',
     podOf({ namespace: 'kube-system', annotations: OPTED }),
-    unseen('namespace-excluded'),
+    skipped('namespace-excluded'),
   ],
-  ['of the product', podOf({ namespace: 'system', annotations: OPTED }), unseen('namespace-excluded')],
+  ['of the product', podOf({ namespace: 'system', annotations: OPTED }), skipped('namespace-excluded')],
   [
     'that a node mirrors',
     podOf({ annotations: { ...OPTED, 'kubernetes.io/config.mirror': 'm' }, ownerReferences: [node] }),
-    unseen('mirror-pod'),
+    skipped('mirror-pod'),
   ],
 ];
 
@@ -66,14 +66,14 @@ describe('a pod', () => {
   });
 
   test('has a case for every reason why it is not seen', () => {
-    const codes = CASES.flatMap(([, , claim]) => (claim?.kind === 'unseen' ? [claim.code] : []));
+    const codes = CASES.flatMap(([, , claim]) => (claim?.kind === 'skipped' ? [claim.code] : []));
     expect([...new Set(codes)].sort()).toEqual([
       'agent-name-invalid',
       'agent-name-unknown',
       'mirror-pod',
       'namespace-excluded',
     ]);
-    expect(codes.every((code) => code in UNSEEN_SUMMARIES)).toBe(true);
+    expect(codes.every((code) => code in SKIPPED_POD_SUMMARIES)).toBe(true);
   });
 
   const sidecar = { containers: [], initContainers: [{ name: 'platform-sidecar', restartPolicy: 'Always' }] };

@@ -3,32 +3,32 @@ import { ANNOTATIONS } from '../../core/injection/annotations.ts';
 import { SKIP_SUMMARIES, type SkipCode } from '../../core/injection/decide.ts';
 import { optsIn } from '../../core/injection/drift.ts';
 import { AGENT_LABEL, isDnsLabel } from '../../core/injection/names.ts';
-import { REFUSAL_SUMMARIES } from '../../core/injection/refusals.ts';
+import { REJECTION_SUMMARIES } from '../../core/injection/rejections.ts';
 import { keyText } from '../../kube/resources.ts';
 import type { Pod } from '../../kube/types.ts';
 import { hasSidecar, MIRROR_ANNOTATION } from './agent-pods.ts';
 
 const NAMELESS = {
-  'agent-name-unknown': REFUSAL_SUMMARIES['agent-name-unknown'],
-  'agent-name-invalid': REFUSAL_SUMMARIES['agent-name-invalid'],
+  'agent-name-unknown': REJECTION_SUMMARIES['agent-name-unknown'],
+  'agent-name-invalid': REJECTION_SUMMARIES['agent-name-invalid'],
 } as const;
 
 /** Why a pod that opts in gets no sidecar and no AgentObservation, ever. */
-export type UnseenCode = Exclude<SkipCode, 'not-opted-in'> | keyof typeof NAMELESS;
+export type SkippedPodCode = Exclude<SkipCode, 'not-opted-in'> | keyof typeof NAMELESS;
 
-export const UNSEEN_SUMMARIES: Readonly<Record<UnseenCode, string>> = { ...SKIP_SUMMARIES, ...NAMELESS };
+export const SKIPPED_POD_SUMMARIES: Readonly<Record<SkippedPodCode, string>> = { ...SKIP_SUMMARIES, ...NAMELESS };
 
 /** Whose pod it is; null: nobody's that concerns this process. */
-export type Claim = { kind: 'agent'; key: string } | { kind: 'unseen'; code: UnseenCode } | null;
+export type Claim = { kind: 'agent'; key: string } | { kind: 'skipped'; code: SkippedPodCode } | null;
 
 /**
  * | Pod | Claim |
  * |---|---|
  * | label `platform.io/agent` with a DNS label | the agent of that name |
- * | opts in, mirrors a static pod | unseen `mirror-pod` |
- * | opts in, in a namespace that the injector leaves out | unseen `namespace-excluded` |
+ * | opts in, mirrors a static pod | skipped `mirror-pod` |
+ * | opts in, in a namespace that the injector leaves out | skipped `namespace-excluded` |
  * | opts in | the agent whose name the injector would derive |
- * | opts in, and there is no such name | unseen `agent-name-unknown`, `agent-name-invalid` |
+ * | opts in, and there is no such name | skipped `agent-name-unknown`, `agent-name-invalid` |
  * | anything else | null |
  */
 export function claimOf(pod: Pod, excludedNamespaces: readonly string[]): Claim {
@@ -39,11 +39,11 @@ export function claimOf(pod: Pod, excludedNamespaces: readonly string[]): Claim 
     return isDnsLabel(label) ? { kind: 'agent', key: keyText({ namespace, name: label }) } : null;
   if (!optsIn(annotations)) return null;
   const code = skipCodeOf(pod, excludedNamespaces);
-  if (code !== null) return { kind: 'unseen', code };
+  if (code !== null) return { kind: 'skipped', code };
   const name = agentNameOf(pod.metadata, annotations[ANNOTATIONS.agentName.name]);
   return name.ok
     ? { kind: 'agent', key: keyText({ namespace, name: name.name }) }
-    : { kind: 'unseen', code: `agent-name-${name.reason}` };
+    : { kind: 'skipped', code: `agent-name-${name.reason}` };
 }
 
 /** Whether the pod makes a workload an agent's: it has the sidecar, or should have it. */

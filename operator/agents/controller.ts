@@ -15,7 +15,7 @@ import { claimOf } from './claim.ts';
 import { OWN_CONDITIONS } from './conditions.ts';
 import { reconcileAgent, type ReconcileContext } from './reconcile-agent.ts';
 import { selects } from './routing.ts';
-import { tellUnseen } from './unseen.ts';
+import { reportSkippedPods } from './skipped-pods.ts';
 
 export interface ControllerContext extends ReconcileContext {
   observe: WorkObserver;
@@ -44,7 +44,7 @@ interface Queues {
   /** Looks, without asking the API server, whether time alone has changed a status. */
   aging: WorkQueue;
   /** Pods that opt in and are nobody's. */
-  unseen: WorkQueue;
+  skippedPods: WorkQueue;
 }
 
 /** An Event that another leader had no time to tell is told by the next one, if it is not older than this. */
@@ -95,7 +95,7 @@ class Controller implements AgentController {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { agents, aging, unseen } = (this.#queues = this.#createQueues());
+    const { agents, aging, skippedPods } = (this.#queues = this.#createQueues());
     const missed = this.#missed.splice(0);
     this.#tell(missed.filter(({ atMs }) => this.#isRecent(atMs)).map(({ note }) => note));
     for (const pod of this.#context.allPods()) this.#addAgentOf(pod);
@@ -105,16 +105,16 @@ class Controller implements AgentController {
     }
     agents.start();
     aging.start();
-    unseen.start();
+    skippedPods.start();
     if (!signal.aborted) await once(signal, 'abort');
     this.#queues = null;
-    await Promise.all([agents, aging, unseen].map((queue) => queue.close()));
+    await Promise.all([agents, aging, skippedPods].map((queue) => queue.close()));
   }
 
   #addAgentOf(pod: Pod): void {
     const claim = claimOf(pod, this.#context.excludedNamespaces);
     if (claim?.kind === 'agent') this.#queues?.agents.addAfter(claim.key, GATHER_MS);
-    if (claim?.kind === 'unseen') this.#queues?.unseen.addAfter(keyText(pod.metadata), GATHER_MS);
+    if (claim?.kind === 'skipped') this.#queues?.skippedPods.addAfter(keyText(pod.metadata), GATHER_MS);
   }
 
   #tell(notes: readonly EventNote[]): void {
@@ -134,12 +134,12 @@ class Controller implements AgentController {
   #createQueues(): Queues {
     const { logger, clock, observe } = this.#context;
     const context = this.#context;
-    const queue = (name: keyof Queues, work: (key: string) => Promise<Again | undefined>) =>
+    const queue = (name: string, work: (key: string) => Promise<Again | undefined>) =>
       createWorkQueue({ name, work, logger, clock, observe });
     const agents = queue('agents', (key) => reconcileAgent(context, key));
     const aging = queue('aging', (key) => Promise.resolve(this.#lookAtAge(key, agents)));
-    const unseen = queue('unseen', (key) => tellUnseen(context, key));
-    return { agents, aging, unseen };
+    const skippedPods = queue('skipped-pods', (key) => reportSkippedPods(context, key));
+    return { agents, aging, skippedPods };
   }
 
   #lookAtAge(key: string, agents: WorkQueue): Again | undefined {

@@ -72,7 +72,7 @@ export async function reconcileAgent(context: ReconcileContext, key: string): Pr
   if (found.workloads.length > 0) return reconcileSeen(context, key, { pods, found });
   // Between the deletion of an owner and what follows from it: pods go too, or are orphaned and become somebody else's.
   if (found.going) return { againInMs: GOING_AGAIN_MS };
-  return observation ? reconcileUnseen(context, key, { observation, owners }) : undefined;
+  return observation ? reconcileSkippedPods(context, key, { observation, owners }) : undefined;
 }
 
 async function workloadsOf(
@@ -111,7 +111,7 @@ async function reconcileSeen(
 }
 
 /** No live pod: the agent rests, has stopped on its own, or is gone. */
-async function reconcileUnseen(
+async function reconcileSkippedPods(
   context: ReconcileContext,
   key: string,
   { observation, owners }: { observation: AgentObservation; owners: OwnerReader },

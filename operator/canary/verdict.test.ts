@@ -45,7 +45,7 @@ function stored(pod: Pod, uid: string, annotations: Record<string, string> = {})
   return { ok: true, status: 201, body };
 }
 
-const refusal = (message: string): KubeAnswer<Pod> => ({
+const rejection = (message: string): KubeAnswer<Pod> => ({
   ok: false,
   status: 403,
   reason: 'Forbidden',
@@ -68,13 +68,13 @@ describe('the canary', () => {
   test.each<[string, KubeAnswer<Pod>, Partial<Verdict>, string]>([
     [
       'the guard refuses',
-      refusal('pod canary has no platform-sidecar: the injector did not answer'),
+      rejection('pod canary has no platform-sidecar: the injector did not answer'),
       { outcome: 'no-answer', answers: false },
       'the injector did not answer',
     ],
     [
       'is refused otherwise',
-      refusal('exceeded quota'),
+      rejection('exceeded quota'),
       { outcome: 'refused', answers: false },
       'exceeded quota',
     ],
@@ -113,7 +113,7 @@ describe('the canary', () => {
   });
 
   test('an expected pod that is refused is no finding about the injector', () => {
-    expect(verdict(stored(injected(), 'aaaaa'), refusal('PodSecurity'))).toEqual({
+    expect(verdict(stored(injected(), 'aaaaa'), rejection('PodSecurity'))).toEqual({
       outcome: 'unusable',
       answers: true,
       message: 'the expected pod is not admitted: PodSecurity',

@@ -64,7 +64,7 @@ export function verdictOf(
       'other-version',
       `the injector is of version ${found.version} with configuration ${found.config}, not of ${wanted?.version} with ${wanted?.config}`,
     );
-  if (authorityOf(answer.body) !== authorityOf(expected))
+  if (caOf(answer.body) !== caOf(expected))
     return verdict('other-authority', 'the injector hands out other authorities than the caBundle has');
   if (!reference?.ok)
     return verdict(
@@ -80,7 +80,7 @@ export function verdictOf(
   );
 }
 
-const authorityOf = (pod: Pod): string | undefined => pod.metadata?.annotations?.[CA_ANNOTATION];
+const caOf = (pod: Pod): string | undefined => pod.metadata?.annotations?.[CA_ANNOTATION];
 
 /** Without what the API server makes anew for each object, and with volumes in one order, which means nothing. */
 function comparable(pod: Pod): Pod {

@@ -22,7 +22,7 @@ import { Secret } from '../../runtime/secret.ts';
 import { aHeartbeat } from '../../testing/heartbeat.ts';
 import { configOf } from '../../testing/operator-config.ts';
 import { ProcessRig, type RunningPart } from '../../testing/process-rig.ts';
-import { issueAuthority, issueLeaf } from '../../webhook/certificates/issue.ts';
+import { issueCa, issueLeaf } from '../../webhook/certificates/issue.ts';
 import { startOperator, type Operator } from '../start.ts';
 import { createMirror } from './mirror.ts';
 
@@ -66,7 +66,7 @@ interface EventItem {
       async () => (await client.send({ method: 'GET', path: collectionPath(AGENT_OBSERVATIONS) })).ok,
     );
     const validity = { now: new Date(), days: 1 };
-    const authority = await issueAuthority(validity);
+    const authority = await issueCa(validity);
     const leaf = await issueLeaf(authority, ['127.0.0.1'], validity);
     ca = authority.cert;
     [port = 0] = await freePorts(1);

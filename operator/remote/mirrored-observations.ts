@@ -12,7 +12,7 @@ import { sameJson } from '../../kube/merge-patch.ts';
 import { createObject, deleteObject, expectOk } from '../../kube/objects.ts';
 import { AGENT_OBSERVATIONS, keyText } from '../../kube/resources.ts';
 import { applyObject } from '../../kube/server-side-apply.ts';
-import { createSlots } from '../../kube/slots.ts';
+import { createSemaphore } from '../../kube/semaphore.ts';
 import type { StatusWriter } from '../../kube/status-writer.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { describeError, type Logger } from '../../runtime/logger.ts';
@@ -168,17 +168,17 @@ class ClusterObservations implements MirroredObservations {
     signal: AbortSignal,
     work: (item: T) => Promise<void>,
   ): Promise<boolean> {
-    const slots = createSlots(CONCURRENCY);
+    const semaphore = createSemaphore(CONCURRENCY);
     const failures: unknown[] = [];
     const one = async (item: T): Promise<void> => {
-      await slots.take();
+      await semaphore.take();
       try {
         if (!signal.aborted) await work(item);
       } catch (error) {
         failures.push(error);
         this.#writes.add({ result: 'failed' });
       } finally {
-        slots.give();
+        semaphore.give();
       }
     };
     await Promise.all(items.map(one));

@@ -7,7 +7,7 @@ import { systemClock } from '../../runtime/clock.ts';
 import { plainManifest } from '../../testing/manifests/plain-manifest.ts';
 import type { AuditLog } from '../audit/audit-log.ts';
 import type { Recording } from '../audit/recording.ts';
-import { PolicyDesk, type Verdict } from './policy-desk.ts';
+import { PolicyEvaluator, type Verdict } from './policy-evaluator.ts';
 import { auditLogOf } from '../../testing/audit-log.ts';
 
 const PII = 'pii_detector_not_invoked';
@@ -18,7 +18,7 @@ const SKIPPED = { ...RAN, invoked: false };
 const DROPPED = { type: 'tool', name: 'drop' } as const;
 
 let audit: AuditLog;
-let desk: PolicyDesk;
+let evaluator: PolicyEvaluator;
 let recording: Recording;
 /** Questions that the engine has not answered yet, oldest first: each answers with what the rules say to it. */
 let open: (() => Promise<void>)[];
@@ -33,7 +33,7 @@ beforeEach(() => {
         await new Promise((next) => setImmediate(next));
       });
     });
-  desk = new PolicyDesk({
+  evaluator = new PolicyEvaluator({
     mode: 'enforce',
     engine: { evaluate: ask },
     policy: () => policy,
@@ -48,7 +48,7 @@ beforeEach(() => {
 function tell(...events: Parameters<AuditLog['recordEvents']>[0]['events']): Promise<readonly string[]> {
   const entry = audit.recordEvents({ requestId: 'r-1', events });
   if (entry === null || entry === 'full') throw new Error('the events are not recorded');
-  return desk.review(entry);
+  return evaluator.review(entry);
 }
 
 function head(platform: Record<string, string>): Promise<void> {
@@ -58,7 +58,7 @@ function head(platform: Record<string, string>): Promise<void> {
     contentEncoding: undefined,
     platform: new Map(Object.entries(platform)),
   });
-  return (desk.judge(recording.entry) as Promise<Verdict>).then((verdict) => recording.judged(verdict));
+  return (evaluator.judge(recording.entry) as Promise<Verdict>).then((verdict) => recording.judged(verdict));
 }
 
 const said = ({ policyViolations, lateDenial }: AuditEntry) => ({ policyViolations, lateDenial });

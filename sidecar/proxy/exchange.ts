@@ -3,7 +3,7 @@ import { reportsBehavior } from '../../core/behavior/parse-behavior-headers.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { AuditLog } from '../audit/audit-log.ts';
 import type { Recording } from '../audit/recording.ts';
-import type { PolicyDesk, Verdict } from '../policy/policy-desk.ts';
+import type { PolicyEvaluator, Verdict } from '../policy/policy-evaluator.ts';
 import { answerViolation, VIOLATIONS_HEADER, violationsValue } from '../policy/violation-answer.ts';
 import { AnswerWriter, type Source } from './answer-writer.ts';
 import { afterwards, lingerOver } from './connection-end.ts';
@@ -40,7 +40,7 @@ import {
 export interface ProxyContext {
   upstream: Upstream;
   audit: AuditLog;
-  policy: PolicyDesk;
+  policy: PolicyEvaluator;
   clock: Clock;
   outages: OutageLog;
   load: LoadLimits;

@@ -3,7 +3,7 @@ import type { Dispatcher } from 'undici';
 import buildConnector from 'undici/lib/core/connect.js';
 import errors from 'undici/lib/core/errors.js';
 import Pool from 'undici/lib/dispatcher/pool.js';
-import { mendParser } from './mend-parser.ts';
+import { patchParser } from './parser-patch.ts';
 import {
   connectTimeoutOf,
   IDLE_MS,
@@ -37,7 +37,7 @@ export function createPooledUpstream(options: UpstreamOptions): Upstream {
           if (socket.bytesRead > 0) ofUsedSockets.add(failure);
         });
         callback(null, socket);
-        if (!socket.destroyed) mendParser(socket);
+        if (!socket.destroyed) patchParser(socket);
       });
       const timer = setTimeout(() => {
         connecting.destroy(new errors.ConnectTimeoutError());

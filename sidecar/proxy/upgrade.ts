@@ -8,7 +8,7 @@ import { reportsBehavior } from '../../core/behavior/parse-behavior-headers.ts';
 import { withoutBlanks } from '../../core/untrusted/http-blanks.ts';
 import { ChunkStore } from '../../runtime/chunk-store.ts';
 import type { Recording } from '../audit/recording.ts';
-import type { Verdict } from '../policy/policy-desk.ts';
+import type { Verdict } from '../policy/policy-evaluator.ts';
 import { answerViolation, VIOLATIONS_HEADER, violationsValue } from '../policy/violation-answer.ts';
 import { cutOff } from './connection-end.ts';
 import type { ProxyContext } from './exchange.ts';

@@ -18,7 +18,7 @@ import type { Logger } from '../../runtime/logger.ts';
 import type { AuditLog } from '../audit/audit-log.ts';
 import type { SeenTimes } from '../../core/evidence/seen-times.ts';
 import type { CurrentManifest } from '../manifest/current-manifest.ts';
-import type { PolicyDesk } from '../policy/policy-desk.ts';
+import type { PolicyEvaluator } from '../policy/policy-evaluator.ts';
 import type { ProofStore } from '../proofs/proof-store.ts';
 import { SharedRun } from './shared-run.ts';
 
@@ -46,7 +46,7 @@ export interface AssessorOptions {
   proofs: ProofStore;
   proofWrites: ProofWrites;
   audit: Pick<AuditLog, 'ring' | 'seen' | 'requestsWithoutBehavior'>;
-  policy: PolicyDesk;
+  policy: PolicyEvaluator;
   clock: Clock;
   logger: Pick<Logger, 'warn' | 'info'>;
   signal: AbortSignal;

@@ -2,14 +2,14 @@ import { expect, test } from '@jest/globals';
 import { plainManifest } from '../../testing/manifests/plain-manifest.ts';
 import { ManualClock } from '../../testing/manual-clock.ts';
 import type { AuditLog } from '../audit/audit-log.ts';
-import { OthersToday } from './others-today.ts';
+import { PeerUsage } from './peer-usage.ts';
 import { totalsOfAll } from './totals-of-all.ts';
 import { auditLogOf } from '../../testing/audit-log.ts';
 
 const priced = plainManifest('shop', []);
 priced.spec.model.costControls = { usdPerMillionTokens: { input: 2, output: 8 } };
 
-function usage(): { audit: AuditLog; others: OthersToday; clock: ManualClock } {
+function usage(): { audit: AuditLog; others: PeerUsage; clock: ManualClock } {
   const clock = new ManualClock('2026-03-01T12:00:00Z');
   const audit = auditLogOf(clock);
   audit
@@ -17,7 +17,7 @@ function usage(): { audit: AuditLog; others: OthersToday; clock: ManualClock } {
     .complete({ statusCode: 200, aborted: false, atMs: 0 });
   const call = { type: 'model' as const, modelId: 'm', promptTokens: 1_000_000, completionTokens: 500_000 };
   audit.recordEvents({ requestId: 'r-1', events: [call] });
-  const others = new OthersToday(clock);
+  const others = new PeerUsage(clock);
   others.take({ tokens: 7, costUsd: 0.5 });
   return { audit, others, clock };
 }

@@ -6,7 +6,7 @@ import { request as httpsRequest, type RequestOptions } from 'node:https';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { freePorts } from '../../examples/demo/free-ports.ts';
-import { issueAuthority, issueLeaf } from '../../webhook/certificates/issue.ts';
+import { issueCa, issueLeaf } from '../../webhook/certificates/issue.ts';
 import { startNginx, whyNoDebianServers, type RunningServer } from '../debian-server.ts';
 import { manifestText } from '../manifests/manifest-text.ts';
 import { ProcessRig } from '../process-rig.ts';
@@ -41,7 +41,7 @@ function get(url: string, ca?: string): Promise<Answer> {
 
 async function startTls(upstream: number): Promise<{ server: RunningServer; ca: string }> {
   const validity = { now: new Date(), days: 1 };
-  const authority = await issueAuthority(validity);
+  const authority = await issueCa(validity);
   const { cert, key } = await issueLeaf(authority, [HOST], validity);
   const server = await startNginx((folder, port) => {
     writeFileSync(join(folder, 'cert.pem'), cert);

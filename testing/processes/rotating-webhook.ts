@@ -4,7 +4,7 @@ import { TIMING } from '../../webhook/certificates/advance.ts';
 import { readConfig } from '../../webhook/config.ts';
 import { startWebhook } from '../../webhook/start.ts';
 
-const timing = { ...TIMING, authorityDays: 10, authorityRenewDays: 5000, leafDays: 5, leafRenewDays: 1 };
+const timing = { ...TIMING, caDays: 10, caRenewDays: 5000, leafDays: 5, leafRenewDays: 1 };
 const options = { timing: { ...timing, settleMs: 400 }, everyMs: 50 };
 
 void runProcess({

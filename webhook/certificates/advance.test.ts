@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { advance, nextStep, TIMING, type Circumstances, type Step } from './advance.ts';
-import { issueAuthority, issueLeaf, type KeyPair } from './issue.ts';
+import { issueCa, issueLeaf, type KeyPair } from './issue.ts';
 import { certificatesIn, entriesOf, parseTlsState, trustBundle, type TlsState } from './tls-state.ts';
 
 const START = new Date('2026-01-01T00:00:00Z');
@@ -34,12 +34,12 @@ describe('the next step', () => {
   const unproven = (now: Date): Circumstances => ({ ...at(now), isProven: false });
 
   beforeAll(async () => {
-    authority = await issueAuthority({ now: START, days: TIMING.authorityDays });
-    other = await issueAuthority({ now: START, days: TIMING.authorityDays });
+    authority = await issueCa({ now: START, days: TIMING.caDays });
+    other = await issueCa({ now: START, days: TIMING.caDays });
     leaf = await issueLeaf(authority, HOSTS, { now: START, days: TIMING.leafDays });
     strange = await issueLeaf(other, HOSTS, { now: START, days: TIMING.leafDays });
     lasting = await issueLeaf(authority, HOSTS, { now: START, days: 365 });
-    brief = await issueAuthority({ now: START, days: 1 });
+    brief = await issueCa({ now: START, days: 1 });
     state = { ...EMPTY, authority, leaf };
   });
 
@@ -221,7 +221,7 @@ test('an authority that ends within days, as after a year of sleep, still gives 
 
 test('an authority that was lost is trusted on beside the new one, since its leaves are still served', async () => {
   const [lost, ended] = await Promise.all(
-    [10, 1].map((count) => issueAuthority({ now: START, days: count })),
+    [10, 1].map((count) => issueCa({ now: START, days: count })),
   );
   const trusted = `${lost!.cert}${ended!.cert}-----BEGIN CERTIFICATE-----\nnone\n-----END CERTIFICATE-----\n`;
   const { state, steps } = await advance(EMPTY, at(days(2), trusted));
@@ -261,7 +261,7 @@ describe('the Secret', () => {
     const { state } = await advance(EMPTY, at(START));
     const full = {
       ...state,
-      next: await issueAuthority({ now: START, days: 1 }),
+      next: await issueCa({ now: START, days: 1 }),
       previous: state.authority!.cert,
     };
     expect(parseTlsState(entriesOf(full))).toEqual(full);

@@ -1,12 +1,12 @@
 import { X509Certificate } from 'node:crypto';
-import { crossSign, issueAuthority, issueLeaf, type KeyPair } from './issue.ts';
+import { crossSign, issueCa, issueLeaf, type KeyPair } from './issue.ts';
 import { certificatesIn, type TlsState } from './tls-state.ts';
 
 /** How long certificates live and wait, in days and milliseconds. */
 export interface CertificateTiming {
-  authorityDays: number;
+  caDays: number;
   /** The next authority is made this long before the end of the present one. */
-  authorityRenewDays: number;
+  caRenewDays: number;
   leafDays: number;
   leafRenewDays: number;
   /** How long a change of trust, or of leaves, is given to reach every API server and replica. */
@@ -16,8 +16,8 @@ export interface CertificateTiming {
 }
 
 export const TIMING: CertificateTiming = {
-  authorityDays: 3650,
-  authorityRenewDays: 365,
+  caDays: 3650,
+  caRenewDays: 365,
   leafDays: 90,
   leafRenewDays: 30,
   settleMs: 120_000,
@@ -54,7 +54,7 @@ const MAX_PREVIOUS = 3;
  * |---|---|---|---|
  * | none, or ended | | | create-authority |
  * | | trusted by the API server, settled | | promote-next |
- * | ends within authorityRenewDays, no previous one | none | | prepare-next |
+ * | ends within caRenewDays, no previous one | none | | prepare-next |
  * | | | none, of another authority or chain, for other hosts, ends within leafRenewDays | issue-leaf |
  * | a previous one is still trusted | | settled, like those issued to others; proven, or held for holdDays | retire-previous |
  */
@@ -63,7 +63,7 @@ export function nextStep(state: TlsState, circumstances: Circumstances): Step | 
   const { authority, next, previous, leaf } = state;
   if (authority === null || remainingDays(authority.cert, now) <= 0) return 'create-authority';
   if (next !== null && trusted.includes(next.cert) && trustedMs >= timing.settleMs) return 'promote-next';
-  const isOld = remainingDays(authority.cert, now) <= timing.authorityRenewDays;
+  const isOld = remainingDays(authority.cert, now) <= timing.caRenewDays;
   if (next === null && previous === null && isOld) return 'prepare-next';
   if (!isGoodLeaf(leaf, state, { now, hosts, timing })) return 'issue-leaf';
   const isSettled = leafMs >= timing.settleMs && areOthersSettled(state, circumstances);
@@ -143,7 +143,7 @@ async function take(step: Step, state: TlsState, circumstances: Circumstances): 
   switch (step) {
     case 'create-authority':
       return {
-        authority: await issueAuthority({ now, days: timing.authorityDays }),
+        authority: await issueCa({ now, days: timing.caDays }),
         next: null,
         // Its leaves are still served by the other replicas, where the Secret was lost while they ran.
         previous: livingCertificates(trusted, now),
@@ -151,7 +151,7 @@ async function take(step: Step, state: TlsState, circumstances: Circumstances): 
         leaf: null,
       };
     case 'prepare-next':
-      return { ...state, next: await issueAuthority({ now, days: timing.authorityDays }) };
+      return { ...state, next: await issueCa({ now, days: timing.caDays }) };
     case 'promote-next':
       if (authority === null || next === null) throw new Error('promote-next needs two authorities');
       return {

@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { connect } from 'node:tls';
 import { afterEach, expect, test } from '@jest/globals';
-import { crossSign, issueAuthority, issueLeaf, type KeyPair } from './issue.ts';
+import { crossSign, issueCa, issueLeaf, type KeyPair } from './issue.ts';
 
 const now = new Date();
 const HOSTS = ['webhook.platform-system.svc', '127.0.0.1'];
@@ -29,7 +29,7 @@ async function handshake(leaf: KeyPair, ca: string, servername: string): Promise
 }
 
 test('a client that trusts the authority accepts the leaf for each of its hosts, and for no other', async () => {
-  const authority = await issueAuthority({ now, days: 10 });
+  const authority = await issueCa({ now, days: 10 });
   const leaf = await issueLeaf(authority, HOSTS, { now, days: 1 });
   expect(await handshake(leaf, authority.cert, 'webhook.platform-system.svc')).toBeNull();
   expect(await handshake(leaf, authority.cert, 'other.platform-system.svc')).toBe(
@@ -42,16 +42,16 @@ test('a client that trusts the authority accepts the leaf for each of its hosts,
 
 test('a client that trusts another authority refuses the leaf', async () => {
   const [authority, other] = await Promise.all([
-    issueAuthority({ now, days: 10 }),
-    issueAuthority({ now, days: 10 }),
+    issueCa({ now, days: 10 }),
+    issueCa({ now, days: 10 }),
   ]);
   const leaf = await issueLeaf(authority, HOSTS, { now, days: 1 });
   expect(await handshake(leaf, other.cert, HOSTS[0]!)).toBe('UNABLE_TO_VERIFY_LEAF_SIGNATURE');
 });
 
 test('a leaf of the next authority is accepted by who trusts only the old one, by way of the cross certificate', async () => {
-  const old = await issueAuthority({ now, days: 10 });
-  const next = await issueAuthority({ now, days: 20 });
+  const old = await issueCa({ now, days: 10 });
+  const next = await issueCa({ now, days: 20 });
   const leaf = await issueLeaf(next, HOSTS, { now, days: 1 });
   const chained = { ...leaf, cert: leaf.cert + (await crossSign(next, old, now)) };
   expect(await handshake(leaf, old.cert, HOSTS[0]!)).toBe('UNABLE_TO_VERIFY_LEAF_SIGNATURE');
@@ -61,7 +61,7 @@ test('a leaf of the next authority is accepted by who trusts only the old one, b
 });
 
 test('validity begins an hour early and never outlives the signer', async () => {
-  const authority = await issueAuthority({ now, days: 10 });
+  const authority = await issueCa({ now, days: 10 });
   const leaf = new X509Certificate((await issueLeaf(authority, HOSTS, { now, days: 90 })).cert);
   const ca = new X509Certificate(authority.cert);
   const seconds = (date: Date) => Math.floor(date.getTime() / 1000);
@@ -72,12 +72,12 @@ test('validity begins an hour early and never outlives the signer', async () => 
 });
 
 test('a certificate that ends after 2049 is readable', async () => {
-  const { cert } = await issueAuthority({ now: new Date('2045-01-01T00:00:00Z'), days: 3650 });
+  const { cert } = await issueCa({ now: new Date('2045-01-01T00:00:00Z'), days: 3650 });
   expect(new X509Certificate(cert).validToDate.toISOString()).toBe('2054-12-30T00:00:00.000Z');
 });
 
 test('every authority has a key and a name of its own', async () => {
-  const two = await Promise.all([issueAuthority({ now, days: 1 }), issueAuthority({ now, days: 1 })]);
+  const two = await Promise.all([issueCa({ now, days: 1 }), issueCa({ now, days: 1 })]);
   const [a, b] = two.map(({ cert }) => new X509Certificate(cert));
   expect(a?.subject).toMatch(/^CN=agent-compliance CA [0-9a-f]{8}$/);
   expect(a?.subject).not.toBe(b?.subject);

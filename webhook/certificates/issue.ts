@@ -41,7 +41,7 @@ const CURVE = { name: 'ECDSA', namedCurve: 'P-256' } as const;
 const engine = new CryptoEngine({ crypto: webcrypto });
 
 /** A new certificate authority that signs itself. */
-export async function issueAuthority(validity: Validity): Promise<KeyPair> {
+export async function issueCa(validity: Validity): Promise<KeyPair> {
   const keys = newKeys();
   const name = `agent-compliance CA ${randomBytes(4).toString('hex')}`;
   const cert = await sign({
@@ -52,7 +52,7 @@ export async function issueAuthority(validity: Validity): Promise<KeyPair> {
     signerPublicKey: keys.publicKey,
     notAfter: endOf(validity),
     validity,
-    extensions: authorityExtensions(),
+    extensions: caExtensions(),
   });
   return { cert, key: pemOf(keys.privateKey) };
 }
@@ -72,7 +72,7 @@ export async function crossSign(next: KeyPair, old: KeyPair, now: Date): Promise
     signerPublicKey: oldCertificate.publicKey,
     notAfter: oldCertificate.validToDate,
     validity: { now, days: 0 },
-    extensions: authorityExtensions(),
+    extensions: caExtensions(),
   });
 }
 
@@ -132,7 +132,7 @@ async function sign(signing: Signing): Promise<string> {
   return new X509Certificate(Buffer.from(certificate.toSchema(true).toBER(false))).toString();
 }
 
-function authorityExtensions(): Extension[] {
+function caExtensions(): Extension[] {
   return [
     extension('2.5.29.19', true, new BasicConstraints({ cA: true }).toSchema()),
     // keyCertSign, cRLSign

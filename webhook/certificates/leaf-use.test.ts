@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { Agent, request } from 'node:https';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { issueAuthority, type KeyPair } from './issue.ts';
+import { issueCa, type KeyPair } from './issue.ts';
 import { createLeafUse, type LeafUse } from './leaf-use.ts';
 
 let server: Server;
@@ -11,7 +11,7 @@ let agent: Agent;
 let pairs: [KeyPair, KeyPair];
 
 beforeEach(async () => {
-  const issue = () => issueAuthority({ now: new Date(), days: 1 });
+  const issue = () => issueCa({ now: new Date(), days: 1 });
   pairs = await Promise.all([issue(), issue()]);
   use = createLeafUse('/mutate/pod');
   server = createServer(

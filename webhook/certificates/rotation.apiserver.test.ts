@@ -28,7 +28,7 @@ const WEBHOOK_SECRET = 'agent-compliance-webhook-tls';
 const CONTROL_PLANE_SECRET = 'agent-compliance-control-plane-tls';
 const CONTROL_PLANE_HOST = 'agent-compliance-control-plane.platform-system.svc';
 /** Every CA is due for renewal as soon as it is made. */
-const ALWAYS_DUE = { ...TIMING, authorityDays: 10, authorityRenewDays: 5000, leafDays: 5, leafRenewDays: 1 };
+const ALWAYS_DUE = { ...TIMING, caDays: 10, caRenewDays: 5000, leafDays: 5, leafRenewDays: 1 };
 const POLL_MS = 20;
 
 (whyNoControlPlane() ? describe.skip : describe)('rotation', () => {
@@ -154,7 +154,7 @@ const POLL_MS = 20;
     }
   }
 
-  const authorityOf = (pod: Pod) => pod.metadata?.annotations?.[CA_ANNOTATION] ?? '';
+  const caOf = (pod: Pod) => pod.metadata?.annotations?.[CA_ANNOTATION] ?? '';
   /** What the API server counts of calls that gave no answer, and of pods that were refused. */
   const failures = () =>
     Promise.all(
@@ -184,7 +184,7 @@ const POLL_MS = 20;
           if (pod?.spec.initContainers?.[0]?.name !== SIDECAR_CONTAINER) wrong.push(answer);
           created += 1;
           if (pod === null) continue;
-          const ca = authorityOf(pod);
+          const ca = caOf(pod);
           trusts.add(ca);
           for (const each of new Set([ca, older || ca])) {
             const reason = await reported(each);

@@ -121,13 +121,13 @@ function answerOf(uid: string, pod: Pod, decision: Decision, settings: Injection
 }
 
 function messageOf(decision: Extract<Decision, { action: 'refuse' }>): string {
-  return decision.refusals.map((refusal) => refusal.message).join('; ');
+  return decision.rejections.map((rejection) => rejection.message).join('; ');
 }
 
 function labelsOf(decision: Decision): Record<string, string> {
   if (decision.action === 'inject') return { action: 'inject', code: '' };
   if (decision.action === 'skip') return { action: 'skip', code: decision.code };
-  return { action: 'refuse', code: decision.refusals[0]?.code ?? '' };
+  return { action: 'refuse', code: decision.rejections[0]?.code ?? '' };
 }
 
 function logDecision({ logger }: WebhookContext, review: PodReview, decision: Decision): void {
@@ -140,6 +140,6 @@ function logDecision({ logger }: WebhookContext, review: PodReview, decision: De
   if (decision.action === 'inject')
     logger.info('injects', { ...about, agent: decision.plan.agentName, mode: decision.plan.mode });
   else if (decision.action === 'refuse')
-    logger.warn('refuses', { ...about, codes: decision.refusals.map((refusal) => refusal.code) });
+    logger.warn('refuses', { ...about, codes: decision.rejections.map((rejection) => rejection.code) });
   else logger.debug('skips', { ...about, code: decision.code });
 }

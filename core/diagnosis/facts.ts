@@ -14,7 +14,7 @@ export interface InstallFacts extends ClusterFacts {
   release: string;
   namespace: string;
   /** What the caller lacks of an installation's rights. */
-  lackingRights: Fact<readonly string[]>;
+  missingPermissions: Fact<readonly string[]>;
   /** Cluster-wide objects of the chart that are there already. */
   existing: Fact<readonly ExistingObject[]>;
 }

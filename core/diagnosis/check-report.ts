@@ -13,7 +13,7 @@ const FIND_RULES: readonly CheckRule<{ namespace: string; elsewhere: Fact<readon
     code: 'release-missing',
     severity: 'error',
     when: 'the namespace has no Deployment of the chart; everything about the installation is skipped then',
-    mend: 'Install the chart, or say where it is: `-n` and `--release`.',
+    remediation: 'Install the chart, or say where it is: `-n` and `--release`.',
     look: ({ namespace, elsewhere }) =>
       judged(elsewhere, ([other]) => [
         {
@@ -41,7 +41,7 @@ export const CHECK_GROUPS: readonly { title: string; about: string; rules: reado
   { title: 'Agents', about: 'Looked at without `--pre`, in every namespace.', rules: AGENT_RULES },
 ];
 
-type RuleText = Pick<CheckRule<never>, 'code' | 'severity' | 'when' | 'mend'>;
+type RuleText = Pick<CheckRule<never>, 'code' | 'severity' | 'when' | 'remediation'>;
 
 /** What was seen, as far as it goes. */
 export type Seen =

@@ -25,7 +25,7 @@ import {
 } from './kept-objects.ts';
 import { entriesOf, parseTlsState, trustBundle, usablePair, type TlsState } from './tls-state.ts';
 
-export interface KeeperOptions {
+export interface CertificateManagerOptions {
   client: KubeClient;
   logger: Logger;
   clock: Clock;
@@ -45,7 +45,7 @@ export interface KeeperOptions {
 }
 
 /** Keeps the product's certificates: makes, shares, renews and rotates them, and has them trusted. */
-export interface CertificateKeeper {
+export interface CertificateManager {
   start(): void;
   close(): Promise<void>;
   /** What sidecars are to trust; null until there is an authority. */
@@ -56,15 +56,15 @@ export interface CertificateKeeper {
   expiresAt(): Date | null;
 }
 
-export function createCertificateKeeper(options: KeeperOptions): CertificateKeeper {
-  return new Keeper(options);
+export function createCertificateManager(options: CertificateManagerOptions): CertificateManager {
+  return new CertificateRotation(options);
 }
 
 /** Another replica wrote first as often in a row as this; the next look tries again. */
 const CONFLICT_ATTEMPTS = 5;
 
-class Keeper implements CertificateKeeper {
-  readonly #options: KeeperOptions;
+class CertificateRotation implements CertificateManager {
+  readonly #options: CertificateManagerOptions;
   readonly #timing: CertificateTiming;
   readonly #stop = new AbortController();
   #loop: Promise<void> | null = null;
@@ -73,7 +73,7 @@ class Keeper implements CertificateKeeper {
   readonly #seen = new Map<string, { value: string; since: number }>();
   #unready: string | null = 'the serving certificate is not made yet';
 
-  constructor(options: KeeperOptions) {
+  constructor(options: CertificateManagerOptions) {
     this.#options = options;
     this.#timing = options.timing ?? TIMING;
   }

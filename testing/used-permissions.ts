@@ -64,11 +64,11 @@ export function grantedBy(objects: readonly AccessObject[]): Right[] {
       );
       if (!role)
         throw new Error(`${metadata.name} binds ${roleRef?.kind} ${roleRef?.name}, which is not there`);
-      return subjects.flatMap((subject) => rightsIn(role, `${subject.namespace}:${subject.name}`, namespace));
+      return subjects.flatMap((subject) => permissionsIn(role, `${subject.namespace}:${subject.name}`, namespace));
     });
 }
 
-function rightsIn({ rules = [] }: AccessObject, account: string, namespace: string): Right[] {
+function permissionsIn({ rules = [] }: AccessObject, account: string, namespace: string): Right[] {
   return rules.flatMap(({ apiGroups, resources, verbs, resourceNames = [''] }) =>
     apiGroups.flatMap((group) =>
       resources.flatMap((resource) =>
@@ -98,7 +98,7 @@ export function textOf({ account, namespace, group, resource, verb, name }: Righ
  * What was asked for and is granted by nothing, and what is granted and was never asked for.
  * A refusal does not count by itself: while a release is installed or removed, rights come and go.
  */
-export function compareRights(
+export function comparePermissions(
   granted: readonly Right[],
   asked: readonly Right[],
 ): { beyond: string[]; unused: string[] } {

@@ -1,11 +1,11 @@
-// After the cluster suite: compares what the product requested from the API server (E2E_RIGHTS, a folder in which each
+// After the cluster suite: compares what the product requested from the API server (E2E_PERMISSIONS, a folder in which each
 // cluster left its requests) with what the chart grants. Every request must be granted, and every permission that no test
 // uses is listed below with a reason.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { RELEASE } from '../e2e/product.ts';
 import { render } from '../testing/rendered-chart.ts';
-import { compareRights, grantedBy, type AccessObject, type Right } from '../testing/rights.ts';
+import { comparePermissions, grantedBy, type AccessObject, type Right } from '../testing/used-permissions.ts';
 import { CANNOT_RUN } from './test-suites.ts';
 
 interface Unused {
@@ -75,7 +75,7 @@ function findingsOf(beyond: readonly string[], unused: readonly string[]): strin
   ];
 }
 
-const folder = process.env['E2E_RIGHTS'] ?? '';
+const folder = process.env['E2E_PERMISSIONS'] ?? '';
 const records = folder === '' ? [] : readdirSync(folder);
 const asked = records.flatMap((file) => JSON.parse(readFileSync(join(folder, file), 'utf8')) as Right[]);
 
@@ -84,7 +84,7 @@ if (asked.length === 0) {
   process.exitCode = CANNOT_RUN;
 } else {
   const granted = grantedBy(await render<AccessObject>());
-  const { beyond, unused } = compareRights(granted, asked.map(ofEveryRelease));
+  const { beyond, unused } = comparePermissions(granted, asked.map(ofEveryRelease));
   const findings = findingsOf(beyond.map(short), unused.map(short));
   console.log(`${granted.length} permissions are granted, ${granted.length - unused.length} were used`);
   for (const right of unused.map(short))

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { installedFacts, installFacts, observation, pod, workload } from '../../testing/check-facts.ts';
+import { installedFacts, installFacts, observation, pod, workload } from '../../testing/diagnosis-facts.ts';
 import { manifestText } from '../../testing/manifests/manifest-text.ts';
 import { CHECK_GROUPS, checkReport, type Seen } from './check-report.ts';
 import { known, notKnown, type Fact } from './fact.ts';
@@ -20,7 +20,7 @@ const missing = (elsewhere: Fact<readonly string[]>): Seen => ({
 });
 
 const REVISION = { secret: 'sh.helm.release.v1.r.v2', why: 'it has no manifest' };
-const refusal = { outcome: 'refused' as const, by: 'guard' as const, message: 'denied', noAnswer: false };
+const rejection = { outcome: 'refused' as const, by: 'guard' as const, message: 'denied', noAnswer: false };
 const image = { container: 'agent', reason: 'ImagePullBackOff', message: 'not found' };
 const configMap = (text: string) => {
   const state: ManifestText =
@@ -53,7 +53,7 @@ const FOUND: [what: string, seen: Seen, code: string, words: string, hint: strin
   ],
   [
     'a right that lacks',
-    pre({ lackingRights: known(['create clusterroles.rbac.authorization.k8s.io in every namespace']) }),
+    pre({ missingPermissions: known(['create clusterroles.rbac.authorization.k8s.io in every namespace']) }),
     'rights-install',
     'you may not create clusterroles',
     'administrator',
@@ -212,7 +212,7 @@ const FOUND: [what: string, seen: Seen, code: string, words: string, hint: strin
   ],
   [
     'an injector that is away',
-    installed({ trial: known({ ...refusal, noAnswer: true }) }),
+    installed({ trial: known({ ...rejection, noAnswer: true }) }),
     'injector-no-answer',
     'did not answer',
     'component=webhook',
@@ -226,7 +226,7 @@ const FOUND: [what: string, seen: Seen, code: string, words: string, hint: strin
   ],
   [
     'a quota',
-    installed({ trial: known({ ...refusal, by: 'other', message: 'exceeded quota' }) }),
+    installed({ trial: known({ ...rejection, by: 'other', message: 'exceeded quota' }) }),
     'injection-refused',
     'exceeded quota',
     'who refused',
@@ -549,7 +549,7 @@ describe('what cannot be looked at', () => {
   });
 
   test('what refuses the wrong pod in place of the guard tells nothing of the guard', () => {
-    const wrongTrial = known({ ...refusal, by: 'other' as const, message: 'exceeded quota: team' });
+    const wrongTrial = known({ ...rejection, by: 'other' as const, message: 'exceeded quota: team' });
     const { findings, passed } = reportOf(installed({ wrongTrial }));
     expect(findings).toMatchObject([
       { code: 'guard-ineffective', status: 'unknown', message: expect.stringContaining('exceeded quota') },

@@ -1,5 +1,5 @@
-import { known } from '../core/check/fact.ts';
-import type { InstalledFacts, InstallFacts, PodFacts, WorkloadFacts } from '../core/check/facts.ts';
+import { known } from '../core/diagnosis/fact.ts';
+import type { InstalledFacts, InstallFacts, PodFacts, WorkloadFacts } from '../core/diagnosis/facts.ts';
 import type { AgentObservation, ConditionType } from '../core/observation/observation.ts';
 import { manifestText } from './manifests/manifest-text.ts';
 
@@ -11,7 +11,7 @@ export function installFacts(change: Partial<InstallFacts> = {}): InstallFacts {
     ...CLUSTER,
     release: 'agent-compliance',
     namespace: 'platform-system',
-    lackingRights: known([]),
+    missingPermissions: known([]),
     existing: known([]),
     ...change,
   };

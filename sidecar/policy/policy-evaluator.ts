@@ -16,7 +16,7 @@ export interface Verdict {
   denials: readonly string[];
 }
 
-export interface PolicyDeskOptions {
+export interface PolicyEvaluatorOptions {
   mode: PolicyMode;
   /** null: none is configured. */
   engine: PolicyEngine | null;
@@ -32,13 +32,13 @@ export interface PolicyDeskOptions {
 }
 
 /** Where everybody in the sidecar asks about policy: knows the facts to tell, and what an answer means for a request. */
-export class PolicyDesk {
+export class PolicyEvaluator {
   readonly mode: PolicyMode;
-  readonly #options: PolicyDeskOptions;
+  readonly #options: PolicyEvaluatorOptions;
 
   #lateDenials = 0;
 
-  constructor(options: PolicyDeskOptions) {
+  constructor(options: PolicyEvaluatorOptions) {
     this.#options = options;
     this.mode = options.mode;
   }

@@ -6,7 +6,7 @@ import type { Kubectl } from '../kubectl.ts';
 import { SYSTEM_NAMESPACE } from '../product.ts';
 import { isScalable, MEMBERS, serviceOf, SHARED_NAMES, TARGETS, workloadOf, type Member } from './members.ts';
 
-export interface Stirred {
+export interface ChurnContext {
   cluster: Cluster;
   namespace: string;
   /** In the namespace of the agents, and in that of the product. */
@@ -15,7 +15,7 @@ export interface Stirred {
   dice: () => number;
 }
 
-type Deed = (on: Stirred, member: Member) => Promise<string>;
+type Action = (on: ChurnContext, member: Member) => Promise<string>;
 
 const MOST_REPLICAS = 3;
 const PARTS = ['operator', 'operator', 'webhook', 'control-plane'];
@@ -34,7 +34,7 @@ async function unlessGone(work: Promise<string>): Promise<void> {
   }
 }
 
-async function annotate({ kubectl }: Stirred, member: Member, annotations: object): Promise<void> {
+async function annotate({ kubectl }: ChurnContext, member: Member, annotations: object): Promise<void> {
   const patch = JSON.stringify({ spec: { template: { metadata: { annotations } } } });
   await unlessGone(kubectl.run('patch', refOf(member), '--type=merge', '-p', patch));
 }
@@ -51,7 +51,7 @@ async function killPods(kubectl: Kubectl, dice: () => number, selector: string):
 
 /** SIGKILL for the first process of one container of that name. */
 async function crash(
-  { cluster, dice }: Stirred,
+  { cluster, dice }: ChurnContext,
   namespace: string,
   container: string,
   app?: string,
@@ -73,7 +73,7 @@ interface Deployments {
 
 /** Takes a part down only while all of it is up: one that is never up sees nothing of what happens. */
 async function whileUp(
-  { system, dice }: Stirred,
+  { system, dice }: ChurnContext,
   takeDown: (part: string) => Promise<string>,
 ): Promise<string> {
   const part = pick(dice, PARTS);
@@ -83,7 +83,7 @@ async function whileUp(
   return isUp ? `${part} ${await takeDown(part)}` : `${part} is down`;
 }
 
-const DEEDS = {
+const ACTIONS = {
   roll: async ({ kubectl }, member) => {
     await unlessGone(kubectl.run('rollout', 'restart', refOf(member)));
     return '';
@@ -145,9 +145,9 @@ const DEEDS = {
       if (canKill) await crash(on, SYSTEM_NAMESPACE, part);
       return '';
     }),
-} satisfies Record<string, Deed>;
+} satisfies Record<string, Action>;
 
-const WEIGHTS: Readonly<Record<keyof typeof DEEDS, number>> = {
+const WEIGHTS: Readonly<Record<keyof typeof ACTIONS, number>> = {
   roll: 4,
   scale: 6,
   remove: 3,
@@ -165,9 +165,9 @@ const WEIGHTS: Readonly<Record<keyof typeof DEEDS, number>> = {
 };
 
 /** Does one thing and says what it was. */
-export async function stirOnce(on: Stirred): Promise<string> {
+export async function performAction(on: ChurnContext): Promise<string> {
   const deed = oneOf(on.dice, WEIGHTS);
   const member = pick(on.dice, MEMBERS);
-  const how = await DEEDS[deed](on, member);
+  const how = await ACTIONS[deed](on, member);
   return [deed, deed.endsWith('Part') ? '' : member.name, how].filter(Boolean).join(' ');
 }

@@ -8,7 +8,7 @@ export const INJECTOR_RULES: readonly CheckRule<InstalledFacts>[] = [
     code: 'injector-not-asked',
     severity: 'error',
     when: 'the MutatingWebhookConfiguration is not there, so that the API server asks nobody',
-    mend: 'Repeat `helm upgrade` with the same values.',
+    remediation: 'Repeat `helm upgrade` with the same values.',
     look: ({ injector, release }) =>
       judged(injector, (found) =>
         found === null
@@ -26,14 +26,14 @@ export const INJECTOR_RULES: readonly CheckRule<InstalledFacts>[] = [
     code: 'injector-not-trusted',
     severity: 'error',
     when: 'the caBundle of the webhook configuration is empty, or the certificate that the injector serves does not lead to it',
-    mend: 'The webhook keeps both by itself: look at its log, and at what else writes to the configuration.',
+    remediation: 'The webhook keeps both by itself: look at its log, and at what else writes to the configuration.',
     look: trustOutcome,
   },
   {
     code: 'injector-no-answer',
     severity: 'error',
     when: 'a dry-run pod that opts in comes back without a sidecar, or the guard says that the injector did not answer: the whole way is tried, with the certificate that is really served',
-    mend: 'Look at the pods and the log of the webhook, and at what is between the API server and its port 9443 (network policies, firewalls of managed control planes).',
+    remediation: 'Look at the pods and the log of the webhook, and at what is between the API server and its port 9443 (network policies, firewalls of managed control planes).',
     look: ({ trial, release }) =>
       judged(trial, (found) =>
         found.outcome === 'admitted' || (found.outcome === 'refused' && found.noAnswer)
@@ -53,7 +53,7 @@ export const INJECTOR_RULES: readonly CheckRule<InstalledFacts>[] = [
     code: 'injection-refused',
     severity: 'error',
     when: 'a dry-run pod that opts in, and that nothing is wrong with, is refused by something else: a quota, another policy, another webhook',
-    mend: 'The words say who refused it.',
+    remediation: 'The words say who refused it.',
     look: ({ trial, release }) =>
       judged(trial, (found) =>
         found.outcome === 'refused' && !found.noAnswer
@@ -71,7 +71,7 @@ export const INJECTOR_RULES: readonly CheckRule<InstalledFacts>[] = [
     code: 'canary-failing',
     severity: 'error',
     when: "the operator's canary does not find what it expects in its dry-run pods",
-    mend: 'The message says what was found, and the reason of the condition `CanaryPassing` names it. [The canary](../guide/kubernetes.md#the-canary) has the table of findings.',
+    remediation: 'The message says what was found, and the reason of the condition `CanaryPassing` names it. [The canary](../guide/kubernetes.md#the-canary) has the table of findings.',
     look: ({ canary, release }) =>
       judged(canary, (found) =>
         found?.status === 'False'
@@ -89,7 +89,7 @@ export const INJECTOR_RULES: readonly CheckRule<InstalledFacts>[] = [
     code: 'guard-missing',
     severity: 'error',
     when: 'the guard is part of the release, and its ValidatingAdmissionPolicy or its binding is not there',
-    mend: 'Repeat `helm upgrade` with the same values; until then an agent can start unguarded.',
+    remediation: 'Repeat `helm upgrade` with the same values; until then an agent can start unguarded.',
     look: ({ guard, helm, release }) =>
       judged(guard, (found) =>
         isMeantOff(helm)
@@ -101,7 +101,7 @@ export const INJECTOR_RULES: readonly CheckRule<InstalledFacts>[] = [
     code: 'guard-off',
     severity: 'warning',
     when: 'the chart value `guard.action` is `off` or `warn`, or the binding no longer denies',
-    mend: 'Set `guard.action` to `deny`; else an agent starts unguarded while the injector is away.',
+    remediation: 'Set `guard.action` to `deny`; else an agent starts unguarded while the injector is away.',
     look: ({ guard, helm, release }) =>
       judged(guard, (found) => {
         const hint = upgradeCommand(release, '--set guard.action=deny');
@@ -116,14 +116,14 @@ export const INJECTOR_RULES: readonly CheckRule<InstalledFacts>[] = [
     code: 'guard-ineffective',
     severity: 'error',
     when: 'a dry-run pod with the annotation `platform.io/inject: "maybe"` is admitted: neither the injector nor the guard refuses it; unknown where something else does, such as a quota',
-    mend: 'Look at the guard, its binding, and the namespaces that both leave out.',
+    remediation: 'Look at the guard, its binding, and the namespaces that both leave out.',
     look: wrongTrialOutcome,
   },
   {
     code: 'certificate-expired',
     severity: 'error',
     when: 'a certificate of the product has ended',
-    mend: 'The webhook renews them: look at its log. Emptying the Secret makes it issue anew.',
+    remediation: 'The webhook renews them: look at its log. Emptying the Secret makes it issue anew.',
     look: ({ certificates, at, release }) =>
       judged(certificates, (all) =>
         all
@@ -135,7 +135,7 @@ export const INJECTOR_RULES: readonly CheckRule<InstalledFacts>[] = [
     code: 'certificate-not-renewed',
     severity: 'warning',
     when: 'a certificate ends soon, and the webhook should have renewed it long ago',
-    mend: 'Look at the log of the webhook: it renews its own certificate 30 days before the end, an authority a year before.',
+    remediation: 'Look at the log of the webhook: it renews its own certificate 30 days before the end, an authority a year before.',
     look: ({ certificates, at, release }) =>
       judged(certificates, (all) =>
         all

@@ -2,7 +2,7 @@ import { dayOf } from '../../core/usage/day-totals.ts';
 import type { Clock } from '../../runtime/clock.ts';
 
 /** What the agent's other instances used today, as the last heartbeat's reply said. */
-export class OthersToday {
+export class PeerUsage {
   readonly #clock: Clock;
   #told = { day: '', tokens: 0, costUsd: 0 };
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { StoredEvent } from '../../kube/events.ts';
 import type { Workload } from '../../kube/types.ts';
 import { lacksPods } from './lacks-pods.ts';
-import { keepEvent, refusalOf } from './refusal.ts';
+import { keepEvent, rejectionOf } from './rejection.ts';
 
 const regarding = { apiVersion: 'apps/v1', kind: 'ReplicaSet', namespace: 'team', name: 'x-1', uid: 'u' };
 const event = (note: string): StoredEvent => ({
@@ -36,14 +36,14 @@ describe('an Event of a controller that could not make a pod', () => {
     ['cut in the middle', "Error creating: ValidatingAdmissionPolicy 'guard' with bind", null],
     ['without a word', '', null],
   ])('refused %s', (_who, note, wanted) => {
-    expect(refusalOf(event(note), 'guard')).toEqual(wanted && { controller: regarding, ...wanted });
+    expect(rejectionOf(event(note), 'guard')).toEqual(wanted && { controller: regarding, ...wanted });
     // The cache keeps only what concerns us, and of anything else not even the name.
     const kept = { metadata: { name: 'e', namespace: 'team' }, regarding, note };
     expect(keepEvent('guard')({ ...event(note), reason: 'FailedCreate' })).toEqual(wanted && kept);
   });
 
   test('without the object that it is about says nothing', () => {
-    expect(refusalOf({ metadata: { name: 'e' }, note: denied('guard', away) }, 'guard')).toBeNull();
+    expect(rejectionOf({ metadata: { name: 'e' }, note: denied('guard', away) }, 'guard')).toBeNull();
   });
 });
 

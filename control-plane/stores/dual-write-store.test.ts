@@ -6,7 +6,7 @@ import { silentLogger } from '../../runtime/logger.ts';
 import { aHeartbeat } from '../../testing/heartbeat.ts';
 import { ManualClock } from '../../testing/manual-clock.ts';
 import { storeContract } from '../../testing/store-contract.ts';
-import { createMirroredStore } from './mirrored-store.ts';
+import { createDualWriteStore } from './dual-write-store.ts';
 import { createSqliteStore } from './sqlite/sqlite-store.ts';
 import type { Arrival, Store } from './store.ts';
 
@@ -25,7 +25,7 @@ function openPair(directory: string): { store: Store; mirror: Store } {
   const mirror = open('mirror');
   const primary = open('primary');
   const clock = new ManualClock(START);
-  return { store: createMirroredStore({ primary, mirror, clock, logger: silentLogger }), mirror };
+  return { store: createDualWriteStore({ primary, mirror, clock, logger: silentLogger }), mirror };
 }
 
 storeContract('A mirrored store', async () => {
@@ -131,7 +131,7 @@ describe('A mirrored store', () => {
     };
     const primary = createSqliteStore({ directory: join(directory, 'own'), clock, rateLimitSeconds: 10 });
     const logger = { ...silentLogger, warn: (message: string) => void warnings.push(message) };
-    const mirrored = createMirroredStore({ primary, mirror: fake, clock, logger });
+    const mirrored = createDualWriteStore({ primary, mirror: fake, clock, logger });
     await mirrored.start(new AbortController().signal);
     return { mirrored, warnings, clock };
   };

@@ -1,10 +1,10 @@
 /** A counting semaphore, first come first served. */
-export interface Slots {
+export interface Semaphore {
   take(): Promise<void>;
   give(): void;
 }
 
-export function createSlots(count: number): Slots {
+export function createSemaphore(count: number): Semaphore {
   const waiting: (() => void)[] = [];
   let free = count;
   return {

@@ -3,7 +3,7 @@ import type { StoredEvent } from '../../kube/events.ts';
 import type { ObjectReference } from '../../kube/types.ts';
 
 /** A controller could not make a pod, because the guard or the injector refused it. */
-export interface Refusal {
+export interface Rejection {
   /** The ReplicaSet, StatefulSet, DaemonSet or Job that tried. */
   controller: ObjectReference & { namespace: string };
   /** What was said, without the words of the API server around it. */
@@ -18,7 +18,7 @@ export interface Refusal {
  * `Error creating: pods "x" is forbidden: ValidatingAdmissionPolicy 'P' with binding 'P' denied request: WORDS`
  * `Error creating: admission webhook "pod.inject.platform.io" denied the request: WORDS`
  */
-export function refusalOf(event: StoredEvent, guardPolicy: string): Refusal | null {
+export function rejectionOf(event: StoredEvent, guardPolicy: string): Rejection | null {
   const { regarding, note = '' } = event;
   const words =
     after(note, `ValidatingAdmissionPolicy '${guardPolicy}' `, ' denied request: ') ??
@@ -38,7 +38,7 @@ function after(note: string, who: string, verb: string): string | null {
 export function keepEvent(guardPolicy: string): (event: StoredEvent) => StoredEvent | null {
   return (event) => {
     const { regarding, note } = event;
-    if (!refusalOf(event, guardPolicy) || !regarding || !note) return null;
+    if (!rejectionOf(event, guardPolicy) || !regarding || !note) return null;
     const { name, namespace, uid, resourceVersion } = event.metadata;
     const metadata = Object.fromEntries(
       Object.entries({ name, namespace, uid, resourceVersion }).filter(([, value]) => value !== undefined),

@@ -8,14 +8,14 @@ export const CLUSTER_RULES: readonly CheckRule<ClusterFacts>[] = [
     code: 'kubernetes-version',
     severity: 'error',
     when: `the API server is older than 1.${LEAST_MINOR}, or says a version that is none`,
-    mend: `Upgrade the cluster to 1.${LEAST_MINOR} or later: native sidecars are in older ones in part only.`,
+    remediation: `Upgrade the cluster to 1.${LEAST_MINOR} or later: native sidecars are in older ones in part only.`,
     look: ({ version }) => judged(version, versionProblems),
   },
   {
     code: 'kubernetes-api',
     severity: 'error',
     when: 'an API that the product uses is not served, such as ValidatingAdmissionPolicies',
-    mend: 'Let the API server serve it: look at its flag `--runtime-config`.',
+    remediation: 'Let the API server serve it: look at its flag `--runtime-config`.',
     look: ({ missingApis }) =>
       judged(missingApis, (missing) =>
         missing.map((api) => ({
@@ -34,9 +34,9 @@ export const INSTALL_RULES: readonly CheckRule<InstallFacts>[] = [
     code: 'rights-install',
     severity: 'error',
     when: 'the caller lacks a right that `helm install` needs, those included which it hands on in roles',
-    mend: 'Install as a cluster administrator, or let one grant what is listed.',
-    look: ({ lackingRights }) =>
-      judged(lackingRights, (lacking) =>
+    remediation: 'Install as a cluster administrator, or let one grant what is listed.',
+    look: ({ missingPermissions }) =>
+      judged(missingPermissions, (lacking) =>
         lacking.map((right) => ({
           subject: 'caller',
           message: `you may not ${right}`,
@@ -48,7 +48,7 @@ export const INSTALL_RULES: readonly CheckRule<InstallFacts>[] = [
     code: 'name-taken',
     severity: 'error',
     when: 'a namespace or the definition of AgentObservations is there already and belongs to no, or another, release: Helm then refuses to install',
-    mend: 'For a namespace: set `canary.createNamespace` or `remote.createNamespace` to false, or choose another. For the definition: hand it over to this release, as the hint says.',
+    remediation: 'For a namespace: set `canary.createNamespace` or `remote.createNamespace` to false, or choose another. For the definition: hand it over to this release, as the hint says.',
     look: (facts) =>
       judged(facts.existing, (existing) =>
         existing.filter((object) => !isOf(object, facts)).map((object) => taken(object, facts)),

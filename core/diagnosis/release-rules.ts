@@ -18,7 +18,7 @@ export const RELEASE_RULES: readonly CheckRule<InstalledFacts>[] = [
     code: 'release-not-deployed',
     severity: 'error',
     when: 'Helm says that the last installation or upgrade did not come to its end',
-    mend: 'Look at `helm history`, then repeat the upgrade or roll it back.',
+    remediation: 'Look at `helm history`, then repeat the upgrade or roll it back.',
     look: ({ helm, release }) =>
       judged(helm, (found) =>
         found === null || found.status === 'deployed'
@@ -36,7 +36,7 @@ export const RELEASE_RULES: readonly CheckRule<InstalledFacts>[] = [
     code: 'release-unreadable',
     severity: 'error',
     when: 'the newest revision that Helm keeps cannot be read: Helm looks past it, and can neither upgrade the release nor roll it back',
-    mend: 'Keep a copy of the Secret and delete it: Helm goes on from the revision before. Then repeat `helm upgrade`.',
+    remediation: 'Keep a copy of the Secret and delete it: Helm goes on from the revision before. Then repeat `helm upgrade`.',
     look: ({ helm, release }) =>
       judged(helm, (found) => (found?.unreadable ? [unreadable(found.unreadable, release)] : [])),
   },
@@ -44,7 +44,7 @@ export const RELEASE_RULES: readonly CheckRule<InstalledFacts>[] = [
     code: 'release-versions',
     severity: 'warning',
     when: 'the parts of the release are of more than one version, as in an upgrade that ended half-way',
-    mend: 'Wait for the upgrade, or repeat it.',
+    remediation: 'Wait for the upgrade, or repeat it.',
     look: ({ release }) =>
       judged({ known: true, value: release.versions }, (versions) =>
         versions.length < 2
@@ -62,7 +62,7 @@ export const RELEASE_RULES: readonly CheckRule<InstalledFacts>[] = [
     code: 'release-object-missing',
     severity: 'error',
     when: 'an object that Helm installed is not there any more',
-    mend: 'Repeat `helm upgrade` with the same values: it makes what is missing.',
+    remediation: 'Repeat `helm upgrade` with the same values: it makes what is missing.',
     look: ({ missingObjects, release }) =>
       judged(missingObjects, (missing) =>
         missing.map((object) => ({
@@ -76,14 +76,14 @@ export const RELEASE_RULES: readonly CheckRule<InstalledFacts>[] = [
     code: 'definition-missing',
     severity: 'error',
     when: 'the API server does not know AgentObservations of version v1, or has not established them',
-    mend: 'Install with `crds.install`, or apply `crds/agentobservations.yaml`; then look at the conditions of the definition.',
+    remediation: 'Install with `crds.install`, or apply `crds/agentobservations.yaml`; then look at the conditions of the definition.',
     look: ({ definition }) => judged(definition, definitionProblems),
   },
   {
     code: 'deployment-unavailable',
     severity: 'error',
     when: 'a Deployment of the release has fewer available pods than it wants, or wants none',
-    mend: 'Look at its pods: `kubectl describe` names what keeps them.',
+    remediation: 'Look at its pods: `kubectl describe` names what keeps them.',
     look: ({ deployments, release }) =>
       judged(deployments, (all) =>
         all.flatMap((deployment) => unavailable(deployment, release.namespace) ?? []),
@@ -93,14 +93,14 @@ export const RELEASE_RULES: readonly CheckRule<InstalledFacts>[] = [
     code: 'image-pull',
     severity: 'error',
     when: 'a container of the release, or of a pod that opts in, waits for an image that cannot be pulled',
-    mend: 'Look at the reference, the registry and the pull secrets: each namespace of agents needs its own.',
+    remediation: 'Look at the reference, the registry and the pull secrets: each namespace of agents needs its own.',
     look: ({ pods }) => judged(pods, (all) => all.flatMap(imagePulls)),
   },
   {
     code: 'process-not-ready',
     severity: 'error',
     when: 'the control plane or the operator does not answer `/readyz` through the API server, or is not ready',
-    mend: 'Look at its log; `/readyz` says in its body what it waits for.',
+    remediation: 'Look at its log; `/readyz` says in its body what it waits for.',
     look: ({ processes, release }) =>
       together(
         processes.map((process) =>
@@ -114,7 +114,7 @@ export const RELEASE_RULES: readonly CheckRule<InstalledFacts>[] = [
     code: 'leader-missing',
     severity: 'error',
     when: 'no operator holds the Lease `platform-operator`, or its holder no longer renews it',
-    mend: 'Look at the log of the operator; without a leader no status is written, and no agent is found.',
+    remediation: 'Look at the log of the operator; without a leader no status is written, and no agent is found.',
     look: ({ lease, release }) =>
       judged(lease, (found) => {
         if (found !== null && found.holder !== '' && found.fresh) return [];

@@ -2,11 +2,11 @@ import type { KubeClient } from '../../kube/client.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import type { Pod } from '../../kube/types.ts';
 import type { Again } from '../../kube/work-queue.ts';
-import { claimOf, UNSEEN_SUMMARIES } from './claim.ts';
+import { claimOf, SKIPPED_POD_SUMMARIES } from './claim.ts';
 import { isLive } from './agent-pods.ts';
 import { createOwnerReader, type WorkloadRef } from './owner-chain.ts';
 
-export interface UnseenContext {
+export interface SkippedPodsContext {
   client: KubeClient;
   events: EventRecorder;
   excludedNamespaces: readonly string[];
@@ -16,11 +16,11 @@ export interface UnseenContext {
 const GOING_AGAIN_MS = 2_000;
 
 /** Says on its workload why a pod that opts in gets neither a sidecar nor an AgentObservation; once for each workload and reason. */
-export async function tellUnseen(context: UnseenContext, key: string): Promise<Again | undefined> {
+export async function reportSkippedPods(context: SkippedPodsContext, key: string): Promise<Again | undefined> {
   const pod = context.podAt(key);
   if (pod === undefined || !isLive(pod)) return undefined;
   const claim = claimOf(pod, context.excludedNamespaces);
-  if (claim?.kind !== 'unseen') return undefined;
+  if (claim?.kind !== 'skipped') return undefined;
   const { code } = claim;
   const { namespace = '' } = pod.metadata;
   // The owner of a mirror pod is its node, of which nobody here reads anything.
@@ -31,7 +31,7 @@ export async function tellUnseen(context: UnseenContext, key: string): Promise<A
     type: 'Warning',
     action: 'Inject',
     reason: 'InjectionSkipped',
-    note: `no sidecar for pod ${pod.metadata.name} (${code}): ${UNSEEN_SUMMARIES[code].replaceAll('`', '')}`,
+    note: `no sidecar for pod ${pod.metadata.name} (${code}): ${SKIPPED_POD_SUMMARIES[code].replaceAll('`', '')}`,
     occurrence: code,
   });
   return undefined;

@@ -15,8 +15,8 @@ import { namesOfPort } from './routing.ts';
 import { shown } from './shown.ts';
 import type { InjectionSettings, SidecarResources } from './settings.ts';
 
-/** Every code of a refusal and when it is said; the reference page is generated from this table. */
-export const REFUSAL_SUMMARIES = {
+/** Every code of a rejection and when it is said; the reference page is generated from this table. */
+export const REJECTION_SUMMARIES = {
   'annotation-invalid': 'an annotation above has a value that it does not allow',
   'os-not-linux': 'the pod is not for Linux: `spec.os.name`, or the node selector `kubernetes.io/os`',
   'host-network': '`hostNetwork` is true: the ports of the sidecar would be taken on the node',
@@ -39,10 +39,10 @@ export const REFUSAL_SUMMARIES = {
   'request-over-limit': 'a request of the sidecar is over its limit: it is never cut in silence',
 } as const;
 
-export type RefusalCode = keyof typeof REFUSAL_SUMMARIES;
+export type RejectionCode = keyof typeof REJECTION_SUMMARIES;
 
-export interface Refusal {
-  code: RefusalCode;
+export interface Rejection {
+  code: RejectionCode;
   message: string;
 }
 
@@ -57,7 +57,7 @@ export interface Subject {
   resources: SidecarResources;
 }
 
-type Rule = (subject: Subject) => Refusal | null;
+type Rule = (subject: Subject) => Rejection | null;
 
 const MODE_RANK = { off: 0, track: 1, enforce: 2 } as const;
 
@@ -70,13 +70,13 @@ export const RULES: readonly Rule[] = [
     ];
     const other = named.find(([, os]) => os !== undefined && os !== 'linux');
     return other
-      ? refusal('os-not-linux', `the sidecar is a Linux image, and ${other[0]} is ${shown(other[1] ?? '')}`)
+      ? rejection('os-not-linux', `the sidecar is a Linux image, and ${other[0]} is ${shown(other[1] ?? '')}`)
       : null;
   },
 
   ({ pod }) =>
     pod.spec.hostNetwork === true
-      ? refusal(
+      ? rejection(
           'host-network',
           `a pod with hostNetwork cannot be injected: ports ${PROXY_PORT} and ${CONTROL_PORT} would be taken on the node`,
         )
@@ -85,14 +85,14 @@ export const RULES: readonly Rule[] = [
   ({ pod }) => {
     const taken = reservedNames(pod);
     return taken.length > 0
-      ? refusal('name-reserved', `${taken.join(', ')}: this name belongs to the injector; rename it`)
+      ? rejection('name-reserved', `${taken.join(', ')}: this name belongs to the injector; rename it`)
       : null;
   },
 
   ({ agentName }) =>
     agentName.ok || agentName.reason !== 'unknown'
       ? null
-      : refusal(
+      : rejection(
           'agent-name-unknown',
           `the pod has no owner and no name yet: set annotation ${ANNOTATIONS.agentName.name}`,
         ),
@@ -100,7 +100,7 @@ export const RULES: readonly Rule[] = [
   ({ agentName }) =>
     agentName.ok || agentName.reason !== 'invalid'
       ? null
-      : refusal(
+      : rejection(
           'agent-name-invalid',
           `${shown(agentName.name)} is no agent name (${ANNOTATIONS.agentName.allowed}): set annotation ${ANNOTATIONS.agentName.name}`,
         ),
@@ -109,7 +109,7 @@ export const RULES: readonly Rule[] = [
     const label = pod.metadata?.labels?.[AGENT_LABEL];
     return label === undefined || !agentName.ok || label === agentName.name
       ? null
-      : refusal(
+      : rejection(
           'label-conflict',
           `label ${AGENT_LABEL}: ${shown(label)} is not the agent's name "${agentName.name}": remove the label, or set annotation ${ANNOTATIONS.agentName.name} to it`,
         );
@@ -119,8 +119,8 @@ export const RULES: readonly Rule[] = [
     if (agent) return null;
     const names = pod.spec.containers.map((container) => container.name).join(', ');
     return values.agentContainer === undefined
-      ? refusal('container-unknown', 'the pod has no container')
-      : refusal(
+      ? rejection('container-unknown', 'the pod has no container')
+      : rejection(
           'container-unknown',
           `annotation ${ANNOTATIONS.agentContainer.name}: "${values.agentContainer}" is not one of the pod's containers (${cut(names)})`,
         );
@@ -129,7 +129,7 @@ export const RULES: readonly Rule[] = [
   ({ pod, agentPort, settings }) => {
     const reserved = reservedPorts(settings);
     if (reserved.includes(agentPort))
-      return refusal(
+      return rejection(
         'port-reserved',
         `the agent's port ${agentPort} is one of the sidecar's (${reserved.join(', ')}): let it listen elsewhere`,
       );
@@ -137,7 +137,7 @@ export const RULES: readonly Rule[] = [
       container.ports?.some((port) => reserved.includes(port.containerPort)),
     );
     return other
-      ? refusal(
+      ? rejection(
           'port-reserved',
           `container ${cut(other.name)} has a port of the sidecar's (${reserved.join(', ')}): let it listen elsewhere`,
         )
@@ -152,7 +152,7 @@ export const RULES: readonly Rule[] = [
       (container) => container !== agent && container.ports?.some((port) => names.includes(port.name ?? '')),
     );
     return other
-      ? refusal(
+      ? rejection(
           'port-name-shared',
           `containers ${cut(agent.name)} and ${cut(other.name)} both name a port ${names.map(shown).join(', ')}: give the agent's port a name of its own`,
         )
@@ -161,7 +161,7 @@ export const RULES: readonly Rule[] = [
 
   ({ values, settings }) =>
     values.mode !== undefined && MODE_RANK[values.mode] < MODE_RANK[settings.minimumMode]
-      ? refusal(
+      ? rejection(
           'mode-below-minimum',
           `annotation ${ANNOTATIONS.mode.name}: "${values.mode}" is below this cluster's minimum "${settings.minimumMode}"`,
         )
@@ -170,7 +170,7 @@ export const RULES: readonly Rule[] = [
   // Grades are letters from A to F: a later one is worse.
   ({ values, settings }) =>
     values.compliantGrade !== undefined && values.compliantGrade > settings.minimumCompliantGrade
-      ? refusal(
+      ? rejection(
           'grade-below-minimum',
           `annotation ${ANNOTATIONS.compliantGrade.name}: "${values.compliantGrade}" is below this cluster's minimum "${settings.minimumCompliantGrade}"`,
         )
@@ -178,7 +178,7 @@ export const RULES: readonly Rule[] = [
 
   ({ values, settings }) =>
     values.compliantEvidence !== undefined && values.compliantEvidence < settings.minimumCompliantEvidence
-      ? refusal(
+      ? rejection(
           'evidence-below-minimum',
           `annotation ${ANNOTATIONS.compliantEvidence.name}: "${values.compliantEvidence}" is below this cluster's minimum "${settings.minimumCompliantEvidence}"`,
         )
@@ -188,7 +188,7 @@ export const RULES: readonly Rule[] = [
     const allowed = [settings.image, ...settings.allowedImages];
     return values.image === undefined || allowed.includes(values.image)
       ? null
-      : refusal(
+      : rejection(
           'image-not-allowed',
           `annotation ${ANNOTATIONS.image.name}: "${values.image}" is not one of the images that this cluster allows (${allowed.join(', ')})`,
         );
@@ -198,13 +198,13 @@ export const RULES: readonly Rule[] = [
   ({ resources }) => requestOverLimit('memory', resources.memoryRequest, resources.memoryLimit),
 ];
 
-function refusal(code: RefusalCode, message: string): Refusal {
+function rejection(code: RejectionCode, message: string): Rejection {
   return { code, message };
 }
 
-function requestOverLimit(resource: 'cpu' | 'memory', request: string, limit: string): Refusal | null {
+function requestOverLimit(resource: 'cpu' | 'memory', request: string, limit: string): Rejection | null {
   return (parseQuantity(request) ?? 0) > (parseQuantity(limit) ?? 0)
-    ? refusal(
+    ? rejection(
         'request-over-limit',
         `the sidecar's ${resource} request ${request} is over its limit ${limit}: set both platform.io/sidecar-${resource}-request and platform.io/sidecar-${resource}-limit`,
       )

@@ -12,12 +12,12 @@ import type { Counter } from '../../runtime/metrics.ts';
 import { createOwnerReader, POD_MAKERS, type OwnerReader } from '../agents/owner-chain.ts';
 import { wantsSidecar } from '../agents/workload-state.ts';
 import { lacksPods } from './lacks-pods.ts';
-import { refusalOf, type Refusal } from './refusal.ts';
+import { rejectionOf, type Rejection } from './rejection.ts';
 
 /** On a controller whose pods were refused while the injector was away: a change makes it try at once. */
 const RETRY_ANNOTATION = 'platform.io/retry';
 
-export interface RefusalContext {
+export interface RejectionContext {
   client: KubeClient;
   clock: Clock;
   logger: Logger;
@@ -34,7 +34,7 @@ export interface RefusalContext {
 }
 
 /** Tells the owners why their pods are refused, and wakes the controllers when the injector is back. */
-export interface RefusalController {
+export interface RejectionController {
   eventChanged(change: Change<StoredEvent>): void;
   /** The injector has just answered. */
   injectorAnswers(): void;
@@ -50,7 +50,7 @@ const AGAIN = { baseMs: 5_000, maxMs: 60_000, times: 10 };
 const POD_NAME = /^pod \S+ /;
 
 interface Known {
-  refusal: Refusal;
+  rejection: Rejection;
   /** What the owner was told already. */
   told: string | null;
   /** When it was last refused; on the clock that never jumps, as `nextWakeMs`. */
@@ -59,37 +59,37 @@ interface Known {
   nextWakeMs: number;
 }
 
-export function createRefusalController(context: RefusalContext): RefusalController {
+export function createRejectionController(context: RejectionContext): RejectionController {
   return new Controller(context);
 }
 
-class Controller implements RefusalController {
-  readonly #context: RefusalContext;
-  /** By the controller's kind and name: one for each with a refusal among the Events, until it has its pods. */
+class Controller implements RejectionController {
+  readonly #context: RejectionContext;
+  /** By the controller's kind and name: one for each with a rejection among the Events, until it has its pods. */
   readonly #known = new Map<string, Known>();
   /** Null while another replica leads. */
   #queue: WorkQueue | null = null;
 
-  constructor(context: RefusalContext) {
+  constructor(context: RejectionContext) {
     this.#context = context;
   }
 
   eventChanged(change: Change<StoredEvent>): void {
     if (this.#queue === null) return;
-    const refusal = refusalOf(change.object, this.#context.guardPolicy);
-    if (refusal === null) return;
+    const rejection = rejectionOf(change.object, this.#context.guardPolicy);
+    if (rejection === null) return;
     if (change.type === 'deleted') {
-      this.#known.delete(keyOf(refusal.controller));
+      this.#known.delete(keyOf(rejection.controller));
       return;
     }
-    this.#learn(refusal);
-    this.#queue.addAfter(keyOf(refusal.controller), APART_MS);
+    this.#learn(rejection);
+    this.#queue.addAfter(keyOf(rejection.controller), APART_MS);
   }
 
   injectorAnswers(): void {
     let waitMs = 0;
     for (const [key, known] of this.#known)
-      if (known.refusal.isNoAnswer) this.#queue?.addAfter(key, (waitMs += APART_MS));
+      if (known.rejection.isNoAnswer) this.#queue?.addAfter(key, (waitMs += APART_MS));
   }
 
   depth(): number {
@@ -100,13 +100,13 @@ class Controller implements RefusalController {
     const { logger, clock, observe } = this.#context;
     this.#known.clear();
     const work = (key: string) => this.#look(key);
-    this.#queue = createWorkQueue({ name: 'refusals', work, logger, clock, observe, concurrency: 2 });
+    this.#queue = createWorkQueue({ name: 'rejections', work, logger, clock, observe, concurrency: 2 });
     let waitMs = 0;
     for (const event of this.#context.allEvents()) {
-      const refusal = refusalOf(event, this.#context.guardPolicy);
-      if (refusal === null) continue;
-      this.#learn(refusal);
-      this.#queue.addAfter(keyOf(refusal.controller), (waitMs += APART_MS));
+      const rejection = rejectionOf(event, this.#context.guardPolicy);
+      if (rejection === null) continue;
+      this.#learn(rejection);
+      this.#queue.addAfter(keyOf(rejection.controller), (waitMs += APART_MS));
     }
     this.#queue.start();
     if (!signal.aborted) await once(signal, 'abort');
@@ -115,36 +115,36 @@ class Controller implements RefusalController {
     await queue.close();
   }
 
-  #learn(refusal: Refusal): void {
-    const key = keyOf(refusal.controller);
+  #learn(rejection: Rejection): void {
+    const key = keyOf(rejection.controller);
     const { clock, injector } = this.#context;
     const refusedAtMs = clock.monotonicMs();
     // Where nobody knows of the injector, the first try gives it some time.
     const nextWakeMs = injector === null ? refusedAtMs + AGAIN.baseMs : refusedAtMs;
     const known = this.#known.get(key);
-    if (known) Object.assign(known, { refusal, refusedAtMs });
-    else this.#known.set(key, { refusal, refusedAtMs, told: null, wakes: 0, nextWakeMs });
+    if (known) Object.assign(known, { rejection, refusedAtMs });
+    else this.#known.set(key, { rejection, refusedAtMs, told: null, wakes: 0, nextWakeMs });
   }
 
   async #look(key: string): Promise<Again | undefined> {
     const known = this.#known.get(key);
     if (known === undefined) return undefined;
     const owners = createOwnerReader(this.#context.client);
-    const workload = await lackingPods(known.refusal.controller, owners);
+    const workload = await lackingPods(known.rejection.controller, owners);
     if (workload === null) {
       this.#known.delete(key);
       return undefined;
     }
-    const top = await owners.topOf(workload, known.refusal.controller);
+    const top = await owners.topOf(workload, known.rejection.controller);
     if (top.state === 'going') return { againInMs: AGAIN.baseMs };
-    const owner = { ...top.workload, namespace: known.refusal.controller.namespace };
+    const owner = { ...top.workload, namespace: known.rejection.controller.namespace };
     this.#tell(known, owner);
-    if (!known.refusal.isNoAnswer || !this.#context.isWaking) return undefined;
+    if (!known.rejection.isNoAnswer || !this.#context.isWaking) return undefined;
     return this.#wake(key, known, owner);
   }
 
   #tell(known: Known, owner: EventOwner): void {
-    const { words } = known.refusal;
+    const { words } = known.rejection;
     const reasons = words.replace(POD_NAME, '');
     if (known.told === reasons) return;
     known.told = reasons;
@@ -159,7 +159,7 @@ class Controller implements RefusalController {
 
   async #wake(key: string, known: Known, owner: EventOwner): Promise<Again | undefined> {
     const { injector, clock, events } = this.#context;
-    // What was found before the refusal says nothing of the injector since.
+    // What was found before the rejection says nothing of the injector since.
     if (injector !== null && injector.answeredAtMs() <= known.refusedAtMs) {
       injector.askSoon();
       return undefined;
@@ -170,8 +170,8 @@ class Controller implements RefusalController {
       this.#known.delete(key);
       return undefined;
     }
-    const { kind, name } = known.refusal.controller;
-    await this.#retry(known.refusal.controller);
+    const { kind, name } = known.rejection.controller;
+    await this.#retry(known.rejection.controller);
     const note = `${kind} ${name} is asked to make its pods again`;
     events.record({ regarding: owner, type: 'Normal', reason: 'Retry', action: 'Wake', note });
     const waitMs = Math.min(AGAIN.baseMs * 2 ** known.wakes, AGAIN.maxMs);
@@ -180,7 +180,7 @@ class Controller implements RefusalController {
     return { againInMs: waitMs };
   }
 
-  async #retry(controller: Refusal['controller']): Promise<void> {
+  async #retry(controller: Rejection['controller']): Promise<void> {
     const { client, clock, logger, wakes } = this.#context;
     const { apiVersion, kind, namespace, name } = controller;
     const resource = POD_MAKERS.find((each) => each.kind === kind && apiVersionOf(each) === apiVersion);
@@ -201,12 +201,12 @@ class Controller implements RefusalController {
 
 type EventOwner = ObjectReference & { namespace: string };
 
-const keyOf = ({ kind, namespace, name, uid }: Refusal['controller']): string =>
+const keyOf = ({ kind, namespace, name, uid }: Rejection['controller']): string =>
   [kind, namespace, name, uid].join('/');
 
 /** The controller itself while it is there, opts in and has fewer pods than it wants; else null. */
 async function lackingPods(
-  { apiVersion, kind, namespace, name, uid }: Refusal['controller'],
+  { apiVersion, kind, namespace, name, uid }: Rejection['controller'],
   owners: OwnerReader,
 ): Promise<Workload | null> {
   const answer = await owners.read({ apiVersion, kind, name }, namespace);

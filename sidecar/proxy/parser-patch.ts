@@ -4,7 +4,7 @@ import symbols from 'undici/lib/core/symbols.js';
 
 const { kParser } = symbols;
 
-/** undici's parser of one connection, as far as it is mended here. */
+/** undici's parser of one connection, as far as it is patched here. */
 interface Parser {
   /** The reason phrase so far. */
   statusText: string;
@@ -23,10 +23,10 @@ const UNASKED_CONTINUE = 199;
  * connection, and a reset is taken for the end of an answer that ends with its connection. Call it once undici has taken
  * the socket; throws when undici no longer has that parser.
  */
-export function mendParser(socket: Socket): void {
+export function patchParser(socket: Socket): void {
   const parser = (socket as Socket & { [kParser]?: Parser | null })[kParser];
   if (typeof parser?.onStatus !== 'function')
-    throw new Error('undici has another parser than the one mended here');
+    throw new Error('undici has another parser than the one patched here');
   const completeHeaders = parser.onHeadersComplete.bind(parser);
   parser.onStatus = (bytes) => {
     parser.statusText += bytes.toString('latin1');

@@ -12,21 +12,21 @@ export const AGENT_RULES: readonly CheckRule<InstalledFacts>[] = [
     code: 'manifest-missing',
     severity: 'error',
     when: 'the ConfigMap with the manifest of a workload that opts in is not there, or has no key `agent.yaml`: its pods cannot start',
-    mend: 'Make it from the file: `kubectl create configmap <agent>-manifest --from-file=agent.yaml`.',
+    remediation: 'Make it from the file: `kubectl create configmap <agent>-manifest --from-file=agent.yaml`.',
     look: (facts) => ofManifests(facts, missingManifest),
   },
   {
     code: 'manifest-invalid',
     severity: 'error',
     when: 'what is in the ConfigMap is no valid manifest: a sidecar that starts with it stops again',
-    mend: 'Mend the file (`platform validate agent.yaml` names every problem) and apply the ConfigMap.',
+    remediation: 'Mend the file (`platform validate agent.yaml` names every problem) and apply the ConfigMap.',
     look: (facts) => ofManifests(facts, invalidManifest),
   },
   {
     code: 'workload-refused',
     severity: 'error',
     when: 'the pods of a Deployment that opts in are refused: by the guard, the injector, Pod Security, a quota',
-    mend: 'The words of the API server say why.',
+    remediation: 'The words of the API server say why.',
     look: ({ workloads }) =>
       judged(workloads, (all) =>
         all.flatMap((workload) =>
@@ -46,7 +46,7 @@ export const AGENT_RULES: readonly CheckRule<InstalledFacts>[] = [
     code: 'namespace-excluded',
     severity: 'warning',
     when: 'a workload opts in, in a namespace in which nothing is injected',
-    mend: 'Run the agent elsewhere, or take the namespace out of `webhook.excludedNamespaces`.',
+    remediation: 'Run the agent elsewhere, or take the namespace out of `webhook.excludedNamespaces`.',
     look: ({ workloads, injector }) =>
       judgedBoth(injector, workloads, (found, all) =>
         all
@@ -64,7 +64,7 @@ export const AGENT_RULES: readonly CheckRule<InstalledFacts>[] = [
     code: 'pod-without-sidecar',
     severity: 'error',
     when: 'a pod that opts in runs without a sidecar: it was made before the installation, or while the guard was off',
-    mend: 'Replace it: `kubectl rollout restart`.',
+    remediation: 'Replace it: `kubectl rollout restart`.',
     look: (facts) =>
       judged(facts.pods, (pods) =>
         pods
@@ -76,7 +76,7 @@ export const AGENT_RULES: readonly CheckRule<InstalledFacts>[] = [
     code: 'pod-outdated',
     severity: 'warning',
     when: 'a pod has a sidecar of another version, or of other settings, than the injector gives today',
-    mend: 'Replace it when it suits: `kubectl rollout restart`.',
+    remediation: 'Replace it when it suits: `kubectl rollout restart`.',
     look: ({ pods, trial }) =>
       judgedBoth(trial, pods, (today, all) =>
         today.outcome === 'injected' ? all.flatMap((pod) => outdated(pod, today)) : [],
@@ -87,48 +87,48 @@ export const AGENT_RULES: readonly CheckRule<InstalledFacts>[] = [
     type: 'Reporting',
     is: (status, reason) => status === 'False' && reason === 'Stale',
     when: 'an agent that reported no longer does',
-    mend: 'Look at its pods, and at the log of their sidecars: the control plane may be out of their reach.',
+    remediation: 'Look at its pods, and at the log of their sidecars: the control plane may be out of their reach.',
   }),
   condition('agent-port-taken', {
     severity: 'error',
     type: 'Routed',
     is: (status, reason) => status === 'False' && reason === 'PortTaken',
     when: 'another process of a pod has port 4000 or 4001, so that the sidecar cannot start: condition `Routed`',
-    mend: 'Let that process listen on another port, and restart the workload.',
+    remediation: 'Let that process listen on another port, and restart the workload.',
   }),
   condition('agent-bypassed', {
     severity: 'warning',
     type: 'Routed',
     is: (status, reason) => status === 'False' && reason !== 'PortTaken',
     when: "a Service sends traffic to the agent's own port, past the sidecar: condition `Routed`",
-    mend: "Let the Service target the agent's port by its name, or port 4000.",
+    remediation: "Let the Service target the agent's port by its name, or port 4000.",
   }),
   condition('agent-conflict', {
     severity: 'error',
     type: 'Conflict',
     is: (status) => status === 'True',
     when: 'two workloads of a namespace claim one agent name: condition `Conflict`',
-    mend: 'Give one of them another name: annotation `platform.io/agent-name`.',
+    remediation: 'Give one of them another name: annotation `platform.io/agent-name`.',
   }),
   condition('agent-not-shown', {
     severity: 'warning',
     type: 'Compliant',
     is: (status, reason) => status === 'Unknown' && reason === 'NotShown',
     when: 'too little of what the manifest of an agent declares was shown in the last 24 hours: condition `Compliant`. An agent that reports nothing has a good grade and is not compliant',
-    mend: 'Let the agent report what it does (docs/guide/agent.md), or submit proofs. [evidence.md](evidence.md) has what shows each item.',
+    remediation: 'Let the agent report what it does (docs/guide/agent.md), or submit proofs. [evidence.md](evidence.md) has what shows each item.',
   }),
   condition('agent-policy-not-loaded', {
     severity: 'error',
     type: 'PolicyLoaded',
     is: (status, reason) => status === 'False' && reason === 'PolicyNotLoaded',
     when: "the policy engine answers without the agent's rules: condition `PolicyLoaded`",
-    mend: 'Look at the log of the sidecar and of the engine beside it.',
+    remediation: 'Look at the log of the sidecar and of the engine beside it.',
   }),
 ];
 
 function condition(
   code: string,
-  row: Pick<CheckRule<InstalledFacts>, 'severity' | 'when' | 'mend'> & {
+  row: Pick<CheckRule<InstalledFacts>, 'severity' | 'when' | 'remediation'> & {
     type: ConditionType;
     is: (status: string, reason: string) => boolean;
   },

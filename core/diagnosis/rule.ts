@@ -29,7 +29,7 @@ export interface CheckRule<F> {
   /** Reads as the end of "is found when …": docs/reference/checks.md. */
   when: string;
   /** What to do about it, for the same page. */
-  mend: string;
+  remediation: string;
   look(facts: F): Outcome;
 }
 

@@ -1,7 +1,7 @@
-// What a busy machine and a slow network do to a process, in every run: NODE_OPTIONS="--require ./testing/turbulence.cjs"
+// What a busy machine and a slow network do to a process, in every run: NODE_OPTIONS="--require ./testing/fault-injection.cjs"
 // stops the thread for random moments, lets random writes to sockets leave late, lets what comes on sockets and from child
 // processes arrive late, and lets random file operations take their time; all in their order. Every test must pass in it:
-// one that does not has taken for granted what nothing promises. TURBULENCE= is the seed. With TURBULENCE_SPLIT=0.5 what is
+// one that does not has taken for granted what nothing promises. FAULTS= is the seed. With FAULTS_SPLIT=0.5 what is
 // late may come in two parts too. Left as they are, since Node.js promises them: the order of microtasks, of timers that
 // are due, and that a process has written to its own stdout and stderr when it says so.
 'use strict';
@@ -15,13 +15,13 @@ const EVERY_MS = 150;
 const STOP_MS = 40;
 const LONG_MS = 400;
 /** The share of writes, reads and file operations that are late, and by how many milliseconds at most. */
-const LATE = Number(process.env.TURBULENCE_LATE ?? 0.15);
+const LATE = Number(process.env.FAULTS_LATE ?? 0.15);
 const LATE_MS = 40;
 /** The share of those that come in two parts, which TCP does between machines and not within one; none unless asked for. */
-const SPLIT = Number(process.env.TURBULENCE_SPLIT ?? 0);
+const SPLIT = Number(process.env.FAULTS_SPLIT ?? 0);
 /** What is longer is not taken apart, in bytes. */
 const SPLIT_BYTES = 64 * 1024;
-const SEED = process.env.TURBULENCE ?? '1';
+const SEED = process.env.FAULTS ?? '1';
 
 // Real timers, whatever a test puts in their place.
 const startTimer = globalThis.setTimeout;
@@ -152,9 +152,9 @@ function lateFiles() {
 
 /** Processes that get an environment of their own are in it too, and see nothing of that in their environment. */
 function inherited() {
-  const FORCED = 'TURBULENCE_FORCED';
+  const FORCED = 'FAULTS_FORCED';
   if (process.env[FORCED])
-    for (const name of ['NODE_OPTIONS', 'TURBULENCE', 'TURBULENCE_LATE', 'TURBULENCE_SPLIT', FORCED])
+    for (const name of ['NODE_OPTIONS', 'FAULTS', 'FAULTS_LATE', 'FAULTS_SPLIT', FORCED])
       delete process.env[name];
   const { spawn } = ChildProcess.prototype;
   ChildProcess.prototype.spawn = function (options) {
@@ -162,7 +162,7 @@ function inherited() {
     if (pairs && !pairs.some((pair) => pair.startsWith('NODE_OPTIONS=')))
       pairs.push(
         `NODE_OPTIONS=--require ${JSON.stringify(module.filename)}`,
-        ...[`TURBULENCE=${SEED}`, `TURBULENCE_LATE=${LATE}`, `TURBULENCE_SPLIT=${SPLIT}`, `${FORCED}=1`],
+        ...[`FAULTS=${SEED}`, `FAULTS_LATE=${LATE}`, `FAULTS_SPLIT=${SPLIT}`, `${FORCED}=1`],
       );
     return spawn.call(this, options);
   };

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import type { AuditEntry } from './api-audit.ts';
-import { askedIn, compareRights, grantedBy, type AccessObject } from './rights.ts';
+import { askedIn, comparePermissions, grantedBy, type AccessObject } from './used-permissions.ts';
 
 const ACCOUNT = 'system:serviceaccount:platform-system:operator';
 
@@ -62,12 +62,12 @@ test('what is asked for and granted is neither beyond nor unused', () => {
     entry('delete', { resource: 'nodes', name: 'n' }, 'system:kube-controller-manager'),
   ]);
   expect(asked).toHaveLength(3);
-  expect(compareRights(grantedBy(CHART), asked)).toEqual({ beyond: [], unused: [] });
+  expect(comparePermissions(grantedBy(CHART), asked)).toEqual({ beyond: [], unused: [] });
 });
 
 test('what is granted and never asked for is unused', () => {
   const asked = askedIn([entry('get', { resource: 'pods', namespace: 'shop', name: 'a' })]);
-  expect(compareRights(grantedBy(CHART), asked).unused).toEqual([
+  expect(comparePermissions(grantedBy(CHART), asked).unused).toEqual([
     'platform-system:operator list pods',
     'platform-system:operator update coordination.k8s.io/leases lead in platform-system',
   ]);
@@ -84,7 +84,7 @@ test.each([
   ['another namespace', entry('update', { ...lease, namespace: 'shop' })],
   ['another account', entry('list', { resource: 'pods' }, 'system:serviceaccount:platform-system:webhook')],
 ])('%s is beyond what is granted', (_, asked) => {
-  expect(compareRights(grantedBy(CHART), askedIn([asked])).beyond).toHaveLength(1);
+  expect(comparePermissions(grantedBy(CHART), askedIn([asked])).beyond).toHaveLength(1);
 });
 
 test('a binding to a role that the chart does not have is told', () => {

@@ -34,11 +34,11 @@ const PATIENCE_MS = 2_000;
  * A database inside a cluster: it has the last word, and the AgentObservations are written all the same. What the
  * mirror does not take is logged and changes no answer; the next heartbeat brings it up to date.
  */
-export function createMirroredStore(options: MirrorOptions): Store {
-  return new MirroredStore(options);
+export function createDualWriteStore(options: MirrorOptions): Store {
+  return new DualWriteStore(options);
 }
 
-class MirroredStore implements Store {
+class DualWriteStore implements Store {
   readonly #options: MirrorOptions;
   readonly #primary: Store;
   readonly #mirror: Store;

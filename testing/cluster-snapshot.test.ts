@@ -6,7 +6,7 @@ import {
   type ListedObservation,
   type World,
   type WorldItem,
-} from './listed-world.ts';
+} from './cluster-snapshot.ts';
 
 const OPTED_IN = { 'platform.io/inject': 'true' };
 

@@ -3,7 +3,7 @@ import { startFaultProxy, type FaultProxy } from './fault-proxy.ts';
 import { startTcpRelay, type TcpRelay } from './tcp-relay.ts';
 
 /** A way to an API server on which anything can go wrong: a network, and behind it a proxy that speaks its protocol. */
-export interface TroubledWay {
+export interface FaultyNetwork {
   url: string;
   network: TcpRelay;
   proxy: FaultProxy;
@@ -12,7 +12,7 @@ export interface TroubledWay {
   close(): Promise<void>;
 }
 
-export async function openTroubledWay(control: ControlPlane): Promise<TroubledWay> {
+export async function openFaultyNetwork(control: ControlPlane): Promise<FaultyNetwork> {
   const proxy = await startFaultProxy(control);
   const network = await startTcpRelay({ host: '127.0.0.1', port: proxy.port });
   return {

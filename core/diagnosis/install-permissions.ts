@@ -43,7 +43,7 @@ const VERBS = ['get', 'create', 'patch', 'delete'] as const;
 /** What the templates look up besides; a test compares it with them. A lookup that is forbidden fails the installation. */
 const LOOKED_UP: readonly Right[] = [{ verb: 'list', group: '', resource: 'namespaces' }];
 
-/** Rights that the chart's cluster roles hand on: nobody can hand on what he does not have. A test holds the chart to it. */
+/** Permissions that the chart's cluster roles hand on: nobody can hand on what he does not have. A test holds the chart to it. */
 export const GRANTED: readonly { group: string; resources: readonly string[]; verbs: readonly string[] }[] = [
   { group: '', resources: ['pods'], verbs: ['get', 'list', 'watch', 'create'] },
   { group: '', resources: ['services'], verbs: ['list', 'watch'] },
@@ -74,7 +74,7 @@ export const EVERYTHING: Right = { verb: '*', group: '*', resource: '*' };
 export const ESCALATE: Right = { verb: 'escalate', group: RBAC, resource: 'clusterroles' };
 
 /** What an installation into `namespace` needs. */
-export function installRights(namespace: string): Right[] {
+export function installPermissions(namespace: string): Right[] {
   const rights = CHART_KINDS.flatMap(({ group, resource, scope }) =>
     VERBS.map((verb) => ({ verb, group, resource, ...(scope === 'release' && { namespace }) })),
   );
@@ -82,7 +82,7 @@ export function installRights(namespace: string): Right[] {
 }
 
 /** What the roles hand on. */
-export function grantedRights(): Right[] {
+export function grantedPermissions(): Right[] {
   return GRANTED.flatMap(({ group, resources, verbs }) =>
     resources.flatMap((resource) => verbs.map((verb) => ({ verb, group, resource }))),
   );
